@@ -1,5 +1,5 @@
-// Appends: one turn, several as one, or many in flight. A payload is hashed, and packed where that helps, before
-// anything is sent; a turn that cannot be sent fails here.
+// Appends: one turn, several as one, or many in flight. The client hashes a payload, and compresses it where that
+// helps, before it sends anything. A turn that cannot be sent fails here.
 
 package turnkeep
 
@@ -35,7 +35,7 @@ type Append struct {
 	// Parent is the turn to append to; 0 is the context's head. The head moves to the new turn.
 	Parent TurnID
 	Turn   NewTurn
-	// Key makes the append safe to repeat, for ever: the same key in the same context gives the first ack.
+	// Key makes the append safe to repeat, for ever: the same key in the same context returns the first ack.
 	Key string
 	// FSRoot is the turn's filesystem root, if it has one; see Client.Snapshot.
 	FSRoot Hash
@@ -81,8 +81,8 @@ type PendingAppend struct {
 	request *wire.AppendTurn
 }
 
-// SubmitAppend sends an append and does not wait for its ack, which PendingAppend.Wait gives. It waits only
-// for room among the requests in flight, and never repeats. Appends that one goroutine submits to one
+// SubmitAppend sends an append and does not wait for its ack, which PendingAppend.Wait returns. It waits only
+// while too many requests are in flight, and never repeats. Appends that one goroutine submits to one
 // context are applied in their order. The payload may change when it returns.
 func (c *Client) SubmitAppend(ctx context.Context, a Append) (*PendingAppend, error) {
 	request, err := c.appendRequest(&a)
@@ -139,7 +139,7 @@ func (c *Client) appendRequest(a *Append) (*wire.AppendTurn, error) {
 	return request, c.compose(&request.Turn, &a.Turn)
 }
 
-// compose hashes a turn's payload and packs it where that was asked for and helps.
+// compose hashes a turn's payload, and compresses it if the options ask for that and it becomes smaller.
 func (c *Client) compose(sent *wire.SentTurn, turn *NewTurn) error {
 	if uint64(len(turn.Payload)) > math.MaxUint32 {
 		return requestTooLarge(len(turn.Payload), c.options.requestBytesMax())

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// backoff counts the tries of one request. Pauses double, are bounded, and are jittered so that many
-// clients do not return in step.
+// backoff counts the tries of one request. Pauses double up to a limit. They are random within a factor of
+// two, so that many clients do not return at the same moment.
 type backoff struct {
 	policy Retry
 	tries  int
 }
 
-// retry waits for the next try after err. It gives the error to report when there is none.
+// retry waits before the next try after err. It returns the error to report if no try is left.
 func (b *backoff) retry(ctx context.Context, err error) error {
 	pause, again := b.next(rand.Float64())
 	if !again {

@@ -1,4 +1,4 @@
-// Blobs, filesystem roots and bundles: writes that are idempotent by their content, and so are always repeated.
+// Blobs, filesystem roots and bundles. These writes are idempotent by their content, so the client always repeats them.
 
 package turnkeep
 
@@ -9,7 +9,7 @@ import (
 	"turnkeep.dev/go/internal/wire"
 )
 
-// Blob gives a blob's uncompressed bytes.
+// Blob returns a blob's uncompressed bytes.
 func (c *Client) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	blob, err := exchange[*wire.Blob](ctx, c, &wire.GetBlob{Hash: hash}, safe)
 	if err != nil {
@@ -21,7 +21,7 @@ func (c *Client) Blob(ctx context.Context, hash Hash) ([]byte, error) {
 	return blob.Bytes, nil
 }
 
-// PutBlob keeps a blob and gives its hash, and whether it was new. The bytes must not change before it
+// PutBlob stores a blob. It returns the hash, and whether the blob was new. The bytes must not change before it
 // returns.
 func (c *Client) PutBlob(ctx context.Context, bytes []byte) (hash Hash, isNew bool, err error) {
 	hash = HashOf(bytes)
@@ -35,7 +35,7 @@ func (c *Client) PutBlob(ctx context.Context, bytes []byte) (hash Hash, isNew bo
 	return hash, put.WasNew, nil
 }
 
-// HasBlobs says which of these blobs the server has, in the order of the question.
+// HasBlobs reports which of these blobs the server has, in the order of the arguments.
 func (c *Client) HasBlobs(ctx context.Context, hashes []Hash) ([]bool, error) {
 	present := make([]bool, 0, len(hashes))
 	for len(present) < len(hashes) {
@@ -56,14 +56,14 @@ func (c *Client) HasBlobs(ctx context.Context, hashes []Hash) ([]bool, error) {
 	return present, nil
 }
 
-// AttachFS sets a turn's filesystem root, which is set once: the same root again succeeds, another one is
+// AttachFS sets a turn's filesystem root. A root is set once: the same root again succeeds, another one is
 // ErrConflict. Snapshot makes a root.
 func (c *Client) AttachFS(ctx context.Context, turn TurnID, root Hash) error {
 	_, err := exchange[*wire.AttachFS](ctx, c, &wire.AttachFS{Turn: uint64(turn), Root: root}, safe)
 	return err
 }
 
-// PublishBundle publishes a registry bundle, and says whether it was new.
+// PublishBundle publishes a registry bundle and reports whether it was new.
 func (c *Client) PublishBundle(ctx context.Context, id string, bundle []byte) (isNew bool, err error) {
 	put, err := exchange[*wire.BundlePut](ctx, c, &wire.PutBundle{ID: id, JSON: bundle}, safe)
 	if err != nil {

@@ -1,4 +1,5 @@
-// The bound on what is in flight. Invariant: what was taken is given back exactly once, also by those who left.
+// The limit on requests in flight. Invariant: every request returns its part of the budget exactly once, also if its
+// caller stopped waiting.
 
 package turnkeep
 
@@ -8,8 +9,8 @@ import (
 	"sync"
 )
 
-// budget bounds what is in flight, in requests and in bytes. Whoever finds no room waits; room is given
-// in the order of asking, so a large request is not starved by small ones.
+// budget limits the requests in flight, by number and by bytes. A request that does not fit waits. Waiting
+// requests proceed in their order, so small ones do not starve a large one.
 type budget struct {
 	mu       sync.Mutex
 	requests int
@@ -43,7 +44,7 @@ func (b *budget) take(ctx context.Context, bytes int) error {
 	}
 }
 
-// leave gives up a place in the queue, or what was given a moment ago.
+// leave removes a request from the queue, or returns its part if it was admitted at the same moment.
 func (b *budget) leave(place *list.Element) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 )
 
 // call is one request that waits for one answer. It holds its part of the budget until the answer comes
-// or the connection ends, also when nobody waits any more: the server still works on it.
+// or the connection ends. A caller that stops waiting does not free it: the server still works on the request.
 type call struct {
 	done chan outcome
 	// budget gets bytes back when the call is finished; nil for calls that hold nothing.
@@ -26,7 +26,7 @@ func newCall(budget *budget, bytes int) *call {
 	return &call{done: make(chan outcome, 1), budget: budget, bytes: bytes}
 }
 
-// finish answers the call; the connection does it once.
+// finish completes the call. The connection calls it exactly once.
 func (p *call) finish(o outcome) {
 	if p.budget != nil {
 		p.budget.giveBack(p.bytes)
@@ -34,7 +34,7 @@ func (p *call) finish(o outcome) {
 	p.done <- o
 }
 
-// wait gives the answer's frame.
+// wait returns the answer's frame.
 func (p *call) wait(ctx context.Context) (frame, error) {
 	select {
 	case o := <-p.done:
@@ -44,8 +44,8 @@ func (p *call) wait(ctx context.Context) (frame, error) {
 	}
 }
 
-// answer waits for the answer to a request and decodes it; an ERROR frame is an error, and so is an answer of another
-// kind.
+// answer waits for the answer to a request and decodes it. It returns an error for an ERROR frame and for an answer of
+// another type.
 func answer[T wire.Response](ctx context.Context, p *call, request wire.Request) (T, error) {
 	f, err := p.wait(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func decodeAnswer[T wire.Response](f frame, request wire.Request) (T, error) {
 	return decoded, err
 }
 
-// decode decodes an answer without items; an ERROR frame is an error.
+// decode decodes an answer without items. It returns an error for an ERROR frame.
 func decode(f frame) (wire.Response, error) {
 	response, err := wire.DecodeResponse(f.header, f.payload, false)
 	if err != nil {

@@ -2,11 +2,11 @@
 //
 // A [Client] is safe for any number of goroutines and multiplexes them over one connection: requests are
 // pipelined, writes coalesced, answers matched by request id. A lost connection is dialled again with
-// growing pauses. What is safe to repeat is repeated: reads, writes that are idempotent by their content,
-// and writes with an idempotency key; what is not fails with [ErrOutcomeUnknown]. Every wait ends with its
-// context, and everything in flight is bounded by the options of [Dial].
+// growing pauses. The client repeats a lost request if that is safe: reads, writes that are idempotent by
+// their content, and writes with an idempotency key. Any other write fails with [ErrOutcomeUnknown]. Every
+// wait ends with its context, and the options of [Dial] limit everything in flight.
 //
-// Labels, statistics and other things that only HTTP has are in [Gateway]. Tests of programs that use this
+// [Gateway] has labels, statistics and other features that only HTTP offers. Tests of programs that use this
 // package can run against the in-process server of package turnkeeptest.
 package turnkeep
 
@@ -24,7 +24,7 @@ type Client struct {
 	dialer  *dialer
 	options options
 	budget  *budget
-	// dialling is held by whoever makes the connection.
+	// dialling is full while a goroutine makes the connection.
 	dialling chan struct{}
 
 	mu      sync.Mutex
@@ -32,7 +32,7 @@ type Client struct {
 	closed  bool
 }
 
-// Dial connects to a server's binary port, such as 127.0.0.1:9009, and introduces itself. It tries once.
+// Dial connects to a server's binary port, such as 127.0.0.1:9009, and sends HELLO. It does not retry.
 func Dial(ctx context.Context, addr string, changes ...Option) (*Client, error) {
 	c := &Client{options: newOptions(changes), dialling: make(chan struct{}, 1)}
 	c.budget = newBudget(c.options.requestsMax, c.options.bytesMax)
@@ -58,7 +58,7 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// repeat says whether a request may be sent again when nobody knows what came of it.
+// repeat says whether a request with an unknown outcome may be sent again.
 type repeat bool
 
 const (
@@ -69,8 +69,8 @@ const (
 // withKey is safe for a write that has an idempotency key.
 func withKey(key string) repeat { return repeat(key != "") }
 
-// explain gives the error of a request that had been sent as its caller should see it. An unavailable
-// server may have kept a write that it refused.
+// explain converts the error of a request that was sent into the error for the caller. A server that answers
+// 503 may have stored the write before it failed.
 func (r repeat) explain(err error) error {
 	unknown := errors.Is(err, ErrConnectionLost) || errors.Is(err, ErrClosed) || errors.Is(err, ErrUnavailable) ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
@@ -80,12 +80,12 @@ func (r repeat) explain(err error) error {
 	return err
 }
 
-// exchange sends a request, again and again while that is safe and may help, and gives its answer.
+// exchange sends a request and returns its answer. It repeats the request while that is safe and may help.
 func exchange[T wire.Response](ctx context.Context, c *Client, request wire.Request, r repeat) (T, error) {
 	return exchangeAs(ctx, c, request, r, decodeAnswer[T])
 }
 
-// exchangeAs is exchange with an answer that is decoded as its caller likes.
+// exchangeAs is exchange with the caller's own decoder for the answer.
 func exchangeAs[T any](
 	ctx context.Context, c *Client, request wire.Request, r repeat, decode func(frame, wire.Request) (T, error),
 ) (T, error) {
@@ -115,7 +115,7 @@ func exchangeOnce[T any](
 	return answer, r.explain(err)
 }
 
-// submit sends a request once, as soon as there is room for it in flight.
+// submit sends a request once, as soon as the budget admits it.
 func (c *Client) submit(ctx context.Context, request wire.Request) (*call, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (c *Client) submit(ctx context.Context, request wire.Request) (*call, error
 	return p, nil
 }
 
-// connection gives the live connection, dialled by whoever first finds that there is none.
+// connection returns the live connection. The first caller that finds none dials; the others wait for it.
 func (c *Client) connection(ctx context.Context) (*connection, error) {
 	if current, err := c.live(); current != nil || err != nil {
 		return current, err

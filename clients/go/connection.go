@@ -16,18 +16,19 @@ import (
 )
 
 const (
-	// spareBytesMax is how large a write buffer may be to be kept for the next frames.
+	// spareBytesMax is the largest write buffer that is kept for the next frames.
 	spareBytesMax = 1 << 20
-	// writeBytes is written at a time, so that a slow line is seen to move.
+	// writeBytes is written at a time, so that the watchdog sees progress on a slow line.
 	writeBytes = 256 << 10
-	// watchTicks is how often the watchdog looks within the answer time-out.
+	// watchTicks is how often the watchdog checks within the answer time-out.
 	watchTicks = 4
 )
 
 // connection is one live connection. A goroutine of its own writes to the socket and another one reads
 // from it; callers encode their frames into the outbox and leave a call or a stream under their request
-// id. Invariant: a call is answered exactly once, and when the connection ends all calls and streams learn
-// why. After that it is never revived: the client dials a new one. Nobody who reads slowly holds it up.
+// id. Invariant: a call is answered exactly once, and when the connection ends, all calls and streams get the
+// reason. A connection that has ended is never used again; the client dials a new one. A slow reader of a
+// subscription does not delay the others.
 type connection struct {
 	socket          net.Conn
 	requestBytesMax int
@@ -44,11 +45,11 @@ type connection struct {
 	lastID  uint64
 	calls   map[uint64]*call
 	streams map[uint64]*stream
-	// unanswered are the streams to which no frame has come yet.
+	// unanswered are the streams that have not received a frame yet.
 	unanswered map[uint64]bool
 	lost       error
 	watchdog   *time.Timer
-	// What the watchdog saw when it looked last.
+	// The watchdog's last observation.
 	silentTicks int
 	movedBefore uint64
 }
@@ -72,7 +73,7 @@ func startConnection(socket net.Conn, o *options) *connection {
 	return c
 }
 
-// call queues a request; it is on its way when call returns.
+// call queues a request. The writer goroutine sends it.
 func (c *connection) call(p *call, request wire.Request) error {
 	c.mu.Lock()
 	id, err := c.push(request)
@@ -84,7 +85,7 @@ func (c *connection) call(p *call, request wire.Request) error {
 	return err
 }
 
-// follow queues a subscription, whose frames go to the stream.
+// follow queues a subscription and passes its frames to the stream.
 func (c *connection) follow(s *stream, request *wire.Subscribe) (uint64, error) {
 	c.mu.Lock()
 	id, err := c.push(request)
@@ -97,7 +98,7 @@ func (c *connection) follow(s *stream, request *wire.Subscribe) (uint64, error) 
 	return id, err
 }
 
-// unfollow ends a subscription. Harmless if it has ended already.
+// unfollow ends a subscription. It does nothing if the subscription has ended already.
 func (c *connection) unfollow(id uint64) {
 	c.mu.Lock()
 	c.dropStream(id)
@@ -116,7 +117,7 @@ func (c *connection) dropStream(id uint64) {
 	}
 }
 
-// push adds a request's frame to the outbox if the server would take it.
+// push adds a request's frame to the outbox if it is within the server's limit.
 func (c *connection) push(request wire.Request) (uint64, error) {
 	if c.lost != nil {
 		return 0, c.lost
@@ -135,14 +136,14 @@ func requestTooLarge(size, limit int) error {
 	return fmt.Errorf("%w: a request of %d bytes is over the limit of %d", ErrTooLarge, size, limit)
 }
 
-// lostBy is why the connection has ended, or nil.
+// lostBy returns the reason why the connection has ended, or nil.
 func (c *connection) lostBy() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lost
 }
 
-// end closes the connection for a reason and tells all who wait. The first reason stays.
+// end closes the connection and sends the reason to every call and stream. The first reason stays.
 func (c *connection) end(reason error) {
 	c.mu.Lock()
 	if c.lost != nil {
@@ -242,7 +243,7 @@ func endOfStream(err error) error {
 	return err
 }
 
-// activeReader counts reads, so that silence can be told from work.
+// activeReader counts reads, so that the watchdog can distinguish a silent server from a slow one.
 type activeReader struct{ c *connection }
 
 func (r activeReader) Read(p []byte) (int, error) {
@@ -251,8 +252,8 @@ func (r activeReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// refuseReply ends the connection because of an answer that is too long. Whoever asked for it must not ask
-// again; the others may.
+// refuseReply ends the connection because of an answer that is too long. The request for it must not be
+// repeated; the other requests may.
 func (c *connection) refuseReply(id uint64, err error) {
 	c.mu.Lock()
 	asked, followed := c.takeCall(id), c.streams[id]
@@ -273,7 +274,7 @@ func (c *connection) takeCall(id uint64) *call {
 	return p
 }
 
-// deliver hands a frame to whoever waits for it; an error ends the connection.
+// deliver passes a frame to its call or stream. An error ends the connection.
 func (c *connection) deliver(f frame) error {
 	c.mu.Lock()
 	p := c.takeCall(f.header.ReqID)
@@ -303,8 +304,9 @@ func (c *connection) deliverToStream(f frame) error {
 	return nil
 }
 
-// strayFrame judges a frame that nobody waits for. A subscription that was given up may still speak for a
-// moment; an error without a request says why the server is about to close the connection.
+// strayFrame handles a frame without a call or stream. The server may still send frames of a subscription
+// that was just cancelled. An error without a request is the reason why the server is about to close the
+// connection.
 func strayFrame(f frame) error {
 	if f.header.ReqID != 0 || f.header.Type != wire.TypeError {
 		return nil
@@ -316,7 +318,8 @@ func strayFrame(f frame) error {
 	return errors.New("the server closed it")
 }
 
-// watch starts looking for silence: requests that are unanswered while not one byte moves.
+// watch starts the watchdog. It ends the connection if requests are unanswered and no byte moves in either
+// direction.
 func (c *connection) watch() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -331,7 +334,7 @@ func (c *connection) watchPause() time.Duration {
 	return max(c.silenceMax/watchTicks, time.Millisecond)
 }
 
-// isSilent looks once, and says whether the silence has lasted for the whole time-out.
+// isSilent checks once, and reports whether the silence has lasted for the whole time-out.
 func (c *connection) isSilent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

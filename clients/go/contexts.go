@@ -1,4 +1,4 @@
-// Contexts: creating, forking, and where a head stands.
+// Contexts: creating and forking them, and reading their heads.
 
 package turnkeep
 
@@ -8,15 +8,15 @@ import (
 	"turnkeep.dev/go/internal/wire"
 )
 
-// NewContext describes a context to be made.
+// NewContext describes a context to create.
 type NewContext struct {
-	// Base is the turn at its head; 0 makes an empty context.
+	// Base is the turn at its head; 0 creates an empty context.
 	Base TurnID
 	// Key makes the request safe to repeat; its scope is the whole store.
 	Key string
 }
 
-// Head says where a context stands.
+// Head is the head of a context.
 type Head struct {
 	Context ContextID
 	// Turn is 0 in an empty context, and so is Depth.
@@ -24,18 +24,18 @@ type Head struct {
 	Depth uint32
 }
 
-// CreateContext makes a context. With a key it is repeated safely.
+// CreateContext creates a context. With a key it is repeated safely.
 func (c *Client) CreateContext(ctx context.Context, n NewContext) (Head, error) {
 	return c.head(ctx, n.request(false), withKey(n.Key))
 }
 
-// ForkContext makes a context that goes on from a turn; nothing is copied. With a key it is repeated
+// ForkContext creates a context that continues from a turn; nothing is copied. With a key it is repeated
 // safely.
 func (c *Client) ForkContext(ctx context.Context, n NewContext) (Head, error) {
 	return c.head(ctx, n.request(true), withKey(n.Key))
 }
 
-// Head says where a context stands.
+// Head reads a context's head.
 func (c *Client) Head(ctx context.Context, id ContextID) (Head, error) {
 	return c.head(ctx, &wire.GetHead{Context: uint64(id)}, safe)
 }

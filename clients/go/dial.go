@@ -1,4 +1,5 @@
-// Makes connections. It fails with ErrConnect when nobody is there, and as the server says when it is refused.
+// Makes connections. It fails with ErrConnect if no server can be reached, and with the server's error if the server
+// refuses the client.
 
 package turnkeep
 
@@ -12,7 +13,7 @@ import (
 	"turnkeep.dev/go/internal/wire"
 )
 
-// tagBytesMax is as much of a tag as the server's log needs.
+// tagBytesMax is the longest tag: the server only logs it.
 const tagBytesMax = 256
 
 // dialer makes connections: TCP, TLS when configured, HELLO, all within one time-out.
@@ -56,8 +57,9 @@ func (d *dialer) dial(ctx context.Context) (*connection, error) {
 	return c, nil
 }
 
-// explain tells a caller who stopped waiting from a server that cannot be reached in time. The cause of the
-// latter is given as text, for it may be a deadline that is not the caller's.
+// explain distinguishes a caller that stopped waiting from a server that cannot be reached in time. In the
+// second case the cause becomes text: it may be a deadline that is not the caller's, and errors.Is must not
+// match it.
 func (d *dialer) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()

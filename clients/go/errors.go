@@ -1,4 +1,4 @@
-// What can go wrong for a caller, and whether asking again can help.
+// The errors of the client, and whether a retry may help.
 
 package turnkeep
 
@@ -12,7 +12,7 @@ import (
 	"turnkeep.dev/go/internal/wire"
 )
 
-// What the server refused, by its code. An *APIError matches one of them with errors.Is.
+// The server's errors, by code. An *APIError matches one of them with errors.Is.
 var (
 	ErrBadRequest          = errors.New("turnkeep: bad request")
 	ErrUnauthorized        = errors.New("turnkeep: no token or a wrong one")
@@ -29,7 +29,7 @@ var (
 	ErrInsufficientStorage = errors.New("turnkeep: no room on the server's disk")
 )
 
-// What went wrong on the way.
+// The client's own errors.
 var (
 	// ErrConnect says that no connection could be made.
 	ErrConnect = errors.New("turnkeep: cannot connect")
@@ -40,9 +40,9 @@ var (
 	ErrOutcomeUnknown = errors.New("turnkeep: the request may have been carried out")
 	// ErrProtocol says that the server's answer does not follow the protocol.
 	ErrProtocol = errors.New("turnkeep: the server's answer does not follow the protocol")
-	// ErrHashMismatch says that bytes are not those that their hash names.
+	// ErrHashMismatch says that bytes do not match their hash.
 	ErrHashMismatch = errors.New("turnkeep: the bytes do not have their hash")
-	// ErrBadPayload says that a payload does not decompress to what its turn says.
+	// ErrBadPayload says that a payload does not decompress to its declared length.
 	ErrBadPayload = errors.New("turnkeep: the payload does not decompress")
 	// ErrClosed says that the client was closed.
 	ErrClosed = errors.New("turnkeep: the client is closed")
@@ -54,7 +54,7 @@ var sentinels = map[int]error{
 	429: ErrTooManyRequests, 500: ErrInternal, 503: ErrUnavailable, 507: ErrInsufficientStorage,
 }
 
-// APIError is an error as the server gave it.
+// APIError is an error response of the server.
 type APIError struct {
 	// Status is the number, which is the HTTP status of the same error.
 	Status int
@@ -77,7 +77,7 @@ func (e *APIError) Is(target error) bool {
 	return sentinel != nil && target == sentinel
 }
 
-// ActualHead is the context's head as a conflict over the expected head reports it.
+// ActualHead is the context's head, if the error is a conflict with the expected head.
 func (e *APIError) ActualHead() (TurnID, bool) {
 	id, ok := e.number("actual_head_turn_id")
 	return TurnID(id), ok
@@ -94,7 +94,7 @@ func (e *APIError) retryable() bool {
 	return e.Status == 429 || e.Status == 503 || e.Status == 507
 }
 
-// apiError reads an error's JSON; anything else is taken as its message.
+// apiError parses an error's JSON. Any other text becomes the message.
 func apiError(status int, detail []byte) *APIError {
 	var body struct {
 		Code    string         `json:"code"`

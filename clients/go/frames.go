@@ -1,4 +1,4 @@
-// Takes frames out of a stream of bytes. No declared length is trusted with more memory than a bound.
+// Splits a stream of bytes into frames. A declared length alone never allocates more than trustedBytes.
 
 package turnkeep
 
@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// firstBytes is the buffer until more than that comes at once.
+	// firstBytes is the size of the buffer until more than that arrives at once.
 	firstBytes = 64 << 10
-	// bufferBytes is the buffer from then on, for the life of the connection: more than a kernel usually holds for a
-	// reader that is late. Only what is used of it takes memory, mostly the first moveBytes. All of it counts as live:
-	// a program that keeps little else collects the garbage of its reads much less often.
+	// bufferBytes is its size from then on, for the life of the connection: more than a kernel usually queues for a
+	// slow reader. Only the used part takes memory, mostly the first moveBytes. The garbage collector counts all of it
+	// as live, so a program with a small heap runs it much less often.
 	bufferBytes = 8 << 20
 	moveBytes   = 1 << 20
-	// runBytes is from where on a frame is copied out of the buffer together with those that have come behind it, up
-	// to runBytesMax. A smaller one is copied alone, so that whoever keeps it keeps nothing else.
+	// runBytes is the least length of a frame that is copied out of the buffer together with the frames behind it, up
+	// to runBytesMax. A shorter frame is copied alone, so that a caller that keeps it keeps no other memory alive.
 	runBytes    = 32 << 10
 	runBytesMax = 256 << 10
-	// trustedBytes is allocated on a declared length alone; beyond it the bytes have to come first.
+	// trustedBytes is the most that a declared length alone allocates. Beyond it, the bytes have to arrive first.
 	trustedBytes = 1 << 20
 )
 
@@ -31,19 +31,19 @@ type frame struct {
 	payload []byte
 }
 
-// frameReader takes frames out of a stream. It reads into a buffer of its own, which no payload shares.
+// frameReader splits a stream into frames. It reads into a buffer of its own, which no payload shares.
 type frameReader struct {
 	source io.Reader
-	// buffer[start:end] was read and not yet taken.
+	// buffer[start:end] was read from the stream and not yet returned.
 	buffer     []byte
 	start, end int
-	// crowded says that more may have come than the buffer could take.
+	// crowded says that more may have arrived than fits into the buffer.
 	crowded bool
-	// run is a copy of the first bytes of that: whole frames, whose payloads are parts of it.
+	// run is a copy of whole frames from the start of the buffer. Their payloads are slices of it.
 	run []byte
 }
 
-// next reads a frame whose payload has at most bytesMax. Its header is valid also when it is too long.
+// next reads a frame whose payload has at most bytesMax. The header is valid even if the frame is too long.
 func (r *frameReader) next(bytesMax int) (frame, error) {
 	if err := r.fill(wire.HeaderBytes); err != nil {
 		return frame{}, err
@@ -77,8 +77,8 @@ func (r *frameReader) payload(n int) ([]byte, error) {
 	return payload, nil
 }
 
-// runLength says how many bytes to copy out of the buffer, which starts with a whole frame of this length: those of
-// that frame and of the whole frames behind it that may share memory with it.
+// runLength returns how many bytes to copy out of the buffer, which starts with a whole frame of this length: that
+// frame, and the whole frames behind it that may share memory with it.
 func (r *frameReader) runLength(total int) int {
 	there := r.end - r.start
 	for total >= runBytes && total+wire.HeaderBytes <= there {
@@ -91,7 +91,7 @@ func (r *frameReader) runLength(total int) int {
 	return total
 }
 
-// fill reads until n bytes, at most one trusted frame, are there to be taken.
+// fill reads until the buffer holds n bytes, at most one trusted frame.
 func (r *frameReader) fill(n int) error {
 	for r.end-r.start < n {
 		r.makeRoom(n)
@@ -105,8 +105,8 @@ func (r *frameReader) fill(n int) error {
 	return nil
 }
 
-// makeRoom makes room for n bytes from the start of what is there. It moves that to the front now and then, so that
-// the same memory is used again and again, and once into the larger buffer.
+// makeRoom makes room for n bytes from start on. It moves the unread bytes to the front of the buffer now and then,
+// so that the same memory is used again, and once into the larger buffer.
 func (r *frameReader) makeRoom(n int) {
 	rest := r.buffer[r.start:r.end]
 	switch {
@@ -121,7 +121,7 @@ func (r *frameReader) makeRoom(n int) {
 	r.start = 0
 }
 
-// large reads a payload whose declared length is not trusted: memory grows with what comes.
+// large reads a payload whose declared length is not trusted: memory grows with the bytes that arrive.
 func (r *frameReader) large(n int) ([]byte, error) {
 	r.start += wire.HeaderBytes
 	payload := make([]byte, min(n, max(trustedBytes, r.end-r.start)))

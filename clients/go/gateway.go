@@ -1,5 +1,5 @@
-// The part of the HTTP surface that the binary protocol does not have. Replies are bounded, errors are those of the
-// binary protocol.
+// The HTTP routes that the binary protocol has no request for. Replies have a length limit, and errors are those of
+// the binary protocol.
 
 package turnkeep
 
@@ -19,8 +19,8 @@ import (
 // gatewayBytesMax bounds a reply of the gateway.
 const gatewayBytesMax = 64 << 20
 
-// Gateway reaches what only HTTP has: labels, statistics, and the registry for programs that do not speak
-// the binary protocol. It never retries.
+// Gateway is a client of the HTTP port, for labels and statistics, and for the registry in programs that do not
+// use the binary protocol. It never retries.
 type Gateway struct {
 	base   string
 	token  string
@@ -37,7 +37,7 @@ func NewGateway(base, token string, client *http.Client) *Gateway {
 	return &Gateway{base: strings.TrimRight(base, "/"), token: token, client: client}
 }
 
-// ContextInfo is a context with what the binary protocol does not show.
+// ContextInfo is a context with the fields that only HTTP has.
 type ContextInfo struct {
 	Head
 	CreatedAt time.Time
@@ -64,7 +64,7 @@ type Stats struct {
 	Connections uint64 `json:"connections"`
 }
 
-// PublishBundle publishes a registry bundle, and says whether it was new.
+// PublishBundle publishes a registry bundle and reports whether it was new.
 func (g *Gateway) PublishBundle(ctx context.Context, id string, bundle []byte) (isNew bool, err error) {
 	status, _, err := g.do(ctx, http.MethodPut, "/v1/registry/bundles/"+url.PathEscape(id), bundle)
 	if err == nil && status != http.StatusCreated && status != http.StatusNoContent {
@@ -73,7 +73,7 @@ func (g *Gateway) PublishBundle(ctx context.Context, id string, bundle []byte) (
 	return status == http.StatusCreated, err
 }
 
-// Bundle gives a bundle, byte for byte as it was first published.
+// Bundle returns a bundle, byte for byte as it was first published.
 func (g *Gateway) Bundle(ctx context.Context, id string) ([]byte, error) {
 	_, body, err := g.do(ctx, http.MethodGet, "/v1/registry/bundles/"+url.PathEscape(id), nil)
 	return body, err
@@ -96,7 +96,7 @@ func (g *Gateway) SetLabels(ctx context.Context, id ContextID, labels map[string
 	return g.context(ctx, http.MethodPatch, id, body)
 }
 
-// Stats gives the server's counters.
+// Stats returns the server's counters.
 func (g *Gateway) Stats(ctx context.Context) (Stats, error) {
 	var stats Stats
 	_, body, err := g.do(ctx, http.MethodGet, "/v1/stats", nil)
@@ -144,7 +144,7 @@ func decodeReply(body []byte, into any) error {
 	return nil
 }
 
-// do sends a request and gives the reply's status and body; a status of 400 and more is an *APIError.
+// do sends a request and returns the reply's status and body. A status from 400 on is an *APIError.
 func (g *Gateway) do(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
 	request, err := http.NewRequestWithContext(ctx, method, g.base+path, bytes.NewReader(body))
 	if err != nil {

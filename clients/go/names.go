@@ -10,10 +10,10 @@ import (
 	"github.com/zeebo/blake3"
 )
 
-// ContextID names a context; 0 names none.
+// ContextID is the id of a context; 0 means none.
 type ContextID uint64
 
-// TurnID names a turn; 0 names none.
+// TurnID is the id of a turn; 0 means none.
 type TurnID uint64
 
 // String is the id as decimal text, as JSON carries it.
@@ -40,7 +40,7 @@ func ParseHash(text string) (hash Hash, err error) {
 // String is the hash as 64 lower-case hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
-// IsZero says whether the hash names nothing.
+// IsZero reports whether this is the zero Hash.
 func (h Hash) IsZero() bool { return h == Hash{} }
 
 // TypeRef is a declared type; the zero TypeRef declares none.

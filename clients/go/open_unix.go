@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// openPlain opens a file or directory for reading, without following a symlink, and without waiting for anybody: a
-// FIFO would make it wait for a writer.
+// openPlain opens a file or directory for reading. It follows no symlink and does not block: a FIFO would make it
+// wait for a writer.
 func openPlain(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 }

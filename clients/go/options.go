@@ -47,28 +47,30 @@ func newOptions(changes []Option) options {
 	return o
 }
 
-// requestBytesMax is the longest request: sent, a longer one would end the connection for everybody.
+// requestBytesMax is the longest request. The server would close the connection, which all goroutines share, if the
+// client sent a longer one.
 func (o *options) requestBytesMax() int { return min(o.bytesMax, wire.FrameBytesMax) }
 
-// Retry says how often and how patiently to try again. Only what is safe to repeat is repeated.
+// Retry says how often the client tries again, and with which pauses. It repeats only requests that are safe to
+// repeat.
 type Retry struct {
-	// Attempts are tries after the first one; 0 gives up at once. A subscription counts them anew after every event,
-	// and whenever it has lasted for at least Longest.
+	// Attempts is the number of tries after the first one; 0 means no retry. A subscription starts counting again
+	// after every event, and after it has lasted for at least Longest.
 	Attempts int
 	// First is the longest first pause. Each pause is drawn from half of its length to the whole, and the
 	// next is twice as long.
 	First time.Duration
-	// Longest is the longest pause at all.
+	// Longest is the longest pause.
 	Longest time.Duration
 }
 
 // WithToken names the server's token; only a server that runs with --no-auth needs none.
 func WithToken(token string) Option { return func(o *options) { o.token = token } }
 
-// WithTLS speaks TLS. Without a ServerName, the address's host is taken.
+// WithTLS uses TLS. Without a ServerName, the certificate must have the address's host.
 func WithTLS(config *tls.Config) Option { return func(o *options) { o.tls = config } }
 
-// WithTag gives the name by which the server's log knows this client.
+// WithTag returns the name by which the server's log knows this client.
 func WithTag(tag string) Option { return func(o *options) { o.tag = tag } }
 
 // WithConnectTimeout bounds connecting, TLS and HELLO together; 5 s unless given.
@@ -92,11 +94,11 @@ func WithReplyLimit(bytes int) Option { return func(o *options) { o.replyBytesMa
 // WithVerify checks every payload and blob that is read against its hash.
 func WithVerify() Option { return func(o *options) { o.verify = true } }
 
-// WithZstd sends payloads of at least so many bytes compressed, where that makes them smaller.
+// WithZstd compresses payloads of at least this many bytes, if that makes them smaller.
 func WithZstd(fromBytes int) Option { return func(o *options) { o.zstdFrom = max(fromBytes, 0) } }
 
-// WithQueue bounds what a subscription holds for a reader that is busy, 1024 events and 64 MiB unless
-// given. Beyond that it resumes by itself.
+// WithQueue limits the events that a subscription queues for a slow reader, 1024 events and 64 MiB unless
+// given. Beyond that it drops the queue and resumes by itself.
 func WithQueue(events, bytes int) Option {
 	return func(o *options) { o.queueEvents, o.queueBytes = max(events, 1), max(bytes, 1) }
 }

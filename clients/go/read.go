@@ -15,11 +15,11 @@ import (
 // historyPageTurns is how many turns History fetches at a time.
 const historyPageTurns = 256
 
-// Read says what a read gives of each turn.
+// Read selects the fields of each turn that a read returns.
 type Read struct {
 	// Payload asks for payloads.
 	Payload bool
-	// Stored asks for them in the form in which the server keeps them; Turn.Raw undoes it.
+	// Stored asks for them in the form in which the server stores them; Turn.Raw decompresses it.
 	Stored bool
 	// Extended asks for CreatedAt and FSRoot.
 	Extended bool
@@ -27,7 +27,7 @@ type Read struct {
 
 func (r Read) options() wire.ReadOptions { return wire.ReadOptions(r) }
 
-// Turn is a turn as the server keeps it. The payloads of one page share memory.
+// Turn is a turn of the store. The payloads of one page share memory.
 type Turn struct {
 	ID TurnID
 	// Parent is 0 for a root.
@@ -47,7 +47,7 @@ type Turn struct {
 	FSRoot    Hash
 }
 
-// Raw is the uncompressed payload, whichever form it came in.
+// Raw returns the uncompressed payload.
 func (t *Turn) Raw() ([]byte, error) {
 	if !t.Zstd {
 		return t.Payload, nil
@@ -75,26 +75,27 @@ func verify(hash Hash, raw []byte) error {
 	return nil
 }
 
-// Last gives the turns nearest to a context's head, oldest first. A page has at most 10 000 turns and
+// Last returns the turns nearest to a context's head, oldest first. A page has at most 10 000 turns and
 // 64 MiB; a larger limit is cut.
 func (c *Client) Last(ctx context.Context, id ContextID, limit uint32, r Read) ([]Turn, error) {
 	return c.page(ctx, &wire.GetLast{Context: uint64(id), Limit: limit, Options: r.options()}, r)
 }
 
-// Before gives the nearest ancestors of a turn, oldest first; before 0 means those of the head, with it.
+// Before returns the nearest ancestors of a turn, oldest first. With before 0 it reads like Last.
 func (c *Client) Before(ctx context.Context, id ContextID, before TurnID, limit uint32, r Read) ([]Turn, error) {
 	request := &wire.GetBefore{Context: uint64(id), Before: uint64(before), Limit: limit, Options: r.options()}
 	return c.page(ctx, request, r)
 }
 
-// Range gives the turns of the depths from start on, on the way to the head, oldest first.
+// Range returns the turns from depth start on, on the path to the head, oldest first.
 func (c *Client) Range(ctx context.Context, id ContextID, start, limit uint32, r Read) ([]Turn, error) {
 	request := &wire.GetRange{Context: uint64(id), Start: start, Limit: limit, Options: r.options()}
 	return c.page(ctx, request, r)
 }
 
-// History gives all turns of a context from its head back to its root, a page at a time. The first page
-// fixes the path, so appends meanwhile do not disturb it. An error ends it; pages that do not lead back are one.
+// History returns all turns of a context from its head back to its root, a page at a time. The first page
+// fixes the path, so later appends do not change it. An error ends it. Turns that do not descend are an error: they
+// would make it loop for ever.
 func (c *Client) History(ctx context.Context, id ContextID, r Read) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {
 		before := TurnID(0)
@@ -159,7 +160,7 @@ func setTurn(turn *Turn, item *wire.Item) {
 	}
 }
 
-// check verifies a payload that was asked for, if the client is to.
+// check verifies the payload if the options ask for that and the read included payloads.
 func (c *Client) check(turn *Turn, r Read) error {
 	if !c.options.verify || !r.Payload {
 		return nil

@@ -145,7 +145,7 @@ func TestRetriesEndWithTheirNumberOrTheirContext(t *testing.T) {
 	}
 }
 
-// headWithinAPause asks for a head with a deadline that passes while the client pauses, and gives the error. A
+// headWithinAPause asks for a head with a deadline that passes while the client pauses, and returns the error. A
 // deadline that passes before the server has answered shows nothing about pauses, so the next one is later.
 func headWithinAPause(ctx context.Context, client *turnkeep.Client) error {
 	for timeout := timeShort; ; timeout *= 2 {

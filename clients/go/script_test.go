@@ -99,7 +99,7 @@ func (p *scriptedPeer) untilGone() {
 	}
 }
 
-// never gives up at the first failure.
+// never returns up at the first failure.
 var never = turnkeep.WithRetry(turnkeep.Retry{})
 
 // frameWithLength is a header that declares so many bytes.

@@ -1,4 +1,5 @@
-// Keeps directories. Symlinks are never followed, and what changes while it is read is kept as it was read or refused.
+// Stores directories. Symlinks are never followed. A file that changes during the snapshot is stored as it was read, or
+// refused.
 
 package turnkeep
 
@@ -18,38 +19,38 @@ const (
 	snapshotFileBytesMax = 32 << 20
 	// snapshotDepthMax bounds the nesting of directories.
 	snapshotDepthMax = 256
-	// snapshotBatchBlobs and snapshotBatchBytes are gathered before the server is asked what it has.
+	// snapshotBatchBlobs and snapshotBatchBytes are collected before the client asks the server which blobs it has.
 	snapshotBatchBlobs = 4096
 	snapshotBatchBytes = 32 << 20
-	// snapshotUploads are under way at a time.
+	// snapshotUploads is the number of concurrent uploads.
 	snapshotUploads = 64
 )
 
-// ErrUnsupportedFile says that a snapshot met something that is no file, directory or symlink.
+// ErrUnsupportedFile says that a snapshot found something other than a file, directory or symlink.
 var ErrUnsupportedFile = errors.New("turnkeep: not a file, directory or symlink")
 
-// Snapshot is a directory as it was: its root and what it took to keep it.
+// Snapshot describes a stored directory: its root, its contents and the upload.
 type Snapshot struct {
 	// Root is what AttachFS and Append.FSRoot take.
 	Root Hash
 	// Files, Directories and Symlinks count entries; the root is a directory.
 	Files, Directories, Symlinks int
-	// Blobs and Bytes count what had to be uploaded.
+	// Blobs and Bytes count the uploaded blobs.
 	Blobs int
 	Bytes int64
 }
 
-// SnapshotOptions says what a snapshot leaves out.
+// SnapshotOptions says which entries a snapshot leaves out.
 type SnapshotOptions struct {
-	// Skip leaves out an entry for which it gives true, a directory with all that it holds. The path is
+	// Skip leaves out an entry for which it returns true; a directory with all of its contents. The path is
 	// relative to the snapshot's directory, with slashes.
 	Skip func(path string, entry fs.DirEntry) bool
 }
 
-// Snapshot keeps a directory: its files, symlinks (their targets, never followed) and directories, with
-// permissions. Only what the server does not have is uploaded. The same directory always gives the same
-// root; one that changes meanwhile gives a root of what was read. Anything but files, directories and
-// symlinks is ErrUnsupportedFile, unless it is skipped.
+// Snapshot stores a directory: its files, symlinks (their targets, never followed) and directories, with
+// permissions. It uploads only blobs that the server does not have. The same directory always has the same
+// root. If the directory changes meanwhile, the root describes the bytes that were read. Anything but files,
+// directories and symlinks is ErrUnsupportedFile, unless it is skipped.
 func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (Snapshot, error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -74,8 +75,8 @@ func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (S
 	return w.result, nil
 }
 
-// snapshotWalk gathers blobs and uploads those that are missing. The root is known to the
-// caller only when everything that it names is kept.
+// snapshotWalk collects blobs and uploads those that the server lacks. The caller gets the root only after
+// every blob that it names is stored.
 type snapshotWalk struct {
 	client  *Client
 	options SnapshotOptions
@@ -114,7 +115,7 @@ func (w *snapshotWalk) directory(ctx context.Context, dir, relative string, info
 	return w.keep(ctx, dir, tree)
 }
 
-// readDirectory lists the directory that info describes, and not one that has taken its place.
+// readDirectory lists the directory that info describes. It fails if another one has taken its place.
 func readDirectory(path string, info fs.FileInfo) ([]fs.DirEntry, error) {
 	dir, err := openSame(path, info)
 	if err != nil {
@@ -165,7 +166,7 @@ func (w *snapshotWalk) entry(ctx context.Context, path, relative string, depth i
 	return entry, err
 }
 
-// readFile reads the file that info describes, and not one that has taken its place.
+// readFile reads the file that info describes. It fails if another one has taken its place.
 func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	file, err := openSame(path, info)
 	if err != nil {
@@ -175,8 +176,8 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
 }
 
-// openSame opens what info describes. A path that leads elsewhere by now, as by a symlink, is refused; one at which
-// there is a FIFO by now does not make it wait.
+// openSame opens the file that info describes. It refuses a path that was replaced meanwhile, for example by a symlink,
+// and does not block on one that was replaced by a FIFO.
 func openSame(path string, info fs.FileInfo) (*os.File, error) {
 	file, err := openPlain(path)
 	if err != nil {
@@ -193,7 +194,7 @@ func openSame(path string, info fs.FileInfo) (*os.File, error) {
 	return file, nil
 }
 
-// unixMode gives the bits that a tree keeps, at their places in Unix.
+// unixMode returns the mode bits that a tree stores, at their Unix positions.
 func unixMode(mode fs.FileMode) uint32 {
 	bits := uint32(mode.Perm())
 	for _, special := range []struct {
@@ -207,7 +208,7 @@ func unixMode(mode fs.FileMode) uint32 {
 	return bits
 }
 
-// keep gathers a blob, and uploads when enough is gathered.
+// keep collects a blob, and uploads when a batch is full.
 func (w *snapshotWalk) keep(ctx context.Context, path string, blob []byte) (Hash, error) {
 	if len(blob) > snapshotFileBytesMax {
 		return Hash{}, fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, snapshotFileBytesMax)
@@ -225,7 +226,7 @@ func (w *snapshotWalk) keep(ctx context.Context, path string, blob []byte) (Hash
 	return hash, nil
 }
 
-// flush uploads what the server does not have.
+// flush uploads the collected blobs that the server does not have.
 func (w *snapshotWalk) flush(ctx context.Context) error {
 	present, err := w.client.HasBlobs(ctx, w.hashes)
 	if err != nil {
@@ -243,7 +244,7 @@ func (w *snapshotWalk) flush(ctx context.Context) error {
 	return w.client.putAll(ctx, missing)
 }
 
-// putAll keeps blobs, several at a time so that they share the server's syncs. The first failure ends it.
+// putAll stores blobs, several at a time so that they share the server's syncs. The first failure ends it.
 func (c *Client) putAll(ctx context.Context, blobs [][]byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

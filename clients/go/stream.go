@@ -8,8 +8,8 @@ import (
 )
 
 // stream holds a subscription's frames on their way from the connection to the reader. It is bounded in
-// frames and in bytes, and the connection never waits for it: what does not fit is refused. Invariant: an
-// empty stream takes any one frame, so a reader that resumes after every refusal still gets on.
+// frames and in bytes, and the connection never waits for it: a frame that does not fit is rejected. Invariant:
+// an empty stream accepts any one frame, so a reader that resumes after every rejection makes progress.
 type stream struct {
 	framesMax int
 	bytesMax  int
@@ -23,11 +23,11 @@ type stream struct {
 }
 
 func newStream(framesMax, bytesMax int) *stream {
-	// One frame more is the acceptance.
+	// One more frame, for the server's acceptance.
 	return &stream{framesMax: framesMax + 1, bytesMax: bytesMax, wake: make(chan struct{}, 1)}
 }
 
-// put takes a frame if there is room for it.
+// put queues a frame if it fits.
 func (s *stream) put(f frame) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *stream) next(ctx context.Context) (f frame, more bool, err error) {
 	}
 }
 
-// poll takes a frame if there is one; done says that there will be none.
+// poll returns a queued frame, if any. done says that the stream has ended and is empty.
 func (s *stream) poll() (f frame, more, done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,5 +1,5 @@
-// Following appends. Invariant: the position moves only when an event was handed out, or when the server says that
-// there is something it cannot deliver; so whatever ends a subscription, the next one misses and repeats nothing.
+// Subscriptions. Invariant: the position moves only when the caller got an event, or when the server names an event that
+// it cannot deliver. So a subscription that resumes skips no event and repeats none.
 
 package turnkeep
 
@@ -14,42 +14,41 @@ import (
 	"turnkeep.dev/go/internal/wire"
 )
 
-// OnlyNew is the position for Subscribe.After that skips everything that was there before.
+// OnlyNew is the position for Subscribe.After that skips all earlier appends.
 const OnlyNew uint64 = math.MaxUint64
 
-// beyondEveryEnd is a position that no feed reaches: its refusal says where the feed ends.
+// beyondEveryEnd is a position that no feed reaches. The server rejects it and names the end of the feed.
 const beyondEveryEnd = math.MaxUint64 - 1
 
 // Subscribe says which appends to follow.
 type Subscribe struct {
-	// Context is the one whose appends are meant, not the history that it inherited; 0 means all.
+	// Context selects the appends to one context, without the history that it inherited; 0 means all contexts.
 	Context ContextID
-	// After is the position to go on after; 0 replays everything, OnlyNew nothing.
+	// After is the position to start after; 0 replays everything, OnlyNew nothing.
 	After uint64
 	Read  Read
 }
 
 // Event is an append.
 type Event struct {
-	// Position is its place in the feed: what to resume after.
+	// Position is its position in the feed, to resume after.
 	Position uint64
-	// Context is the one that the turn was appended to.
+	// Context is the context that the turn was appended to.
 	Context ContextID
 	// CaughtUp says that the subscription had reached the end of the feed with this event or before.
 	CaughtUp bool
 	Turn     Turn
 }
 
-// Subscription follows appends, and survives lost connections and slow readers: whatever ends it on the
-// way, it subscribes again after the last event that was handed out, so every event is seen once. It is
-// for one goroutine at a time.
+// Subscription follows appends. It survives lost connections and slow readers: it subscribes again after the
+// last event that the caller got, so the caller sees every event once. It is for one goroutine at a time.
 type Subscription struct {
 	client   *Client
 	request  wire.Subscribe
 	read     Read
 	caughtUp bool
 	tries    backoff
-	// acceptedAt is when the server accepted it last; zero while it has not.
+	// acceptedAt is when the server last accepted it; zero before that.
 	acceptedAt time.Time
 }
 
@@ -59,15 +58,15 @@ func (c *Client) Subscribe(s Subscribe) *Subscription {
 	return &Subscription{client: c, request: request, read: s.Read, tries: backoff{policy: c.options.retry}}
 }
 
-// Position is where Events would go on: after the last event that was handed out.
+// Position is the position of the last event that the caller got. Events would resume after it.
 func (s *Subscription) Position() uint64 { return s.request.After }
 
 // CaughtUp says whether the last event, or the start, had reached the end of the feed.
 func (s *Subscription) CaughtUp() bool { return s.caughtUp }
 
-// Events gives appends as they happen, until the loop is left, the context ends, or an error comes for
-// which trying again is useless or was tried often enough; the error is the last that it gives. Called
-// again, it goes on after the last event, or behind one that the server cannot deliver.
+// Events yields appends as they happen, until the caller leaves the loop, the context ends, or an error occurs
+// that a retry cannot help or that all retries met. The error is the last value. A further call continues
+// after the last event, or after one that the server cannot deliver.
 func (s *Subscription) Events(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		s.tries.tries = 0
@@ -90,14 +89,14 @@ func (s *Subscription) Events(ctx context.Context) iter.Seq2[Event, error] {
 	}
 }
 
-// lasted says whether the server's acceptance held for so long that what ended it is a new misfortune, and not the
-// last one again. So a quiet subscription outlives any number of restarts.
+// lasted reports whether the subscription lasted so long that its end counts as a new failure and not as a repetition of
+// the last one. So a quiet subscription survives any number of restarts.
 func (s *Subscription) lasted() bool {
 	return !s.acceptedAt.IsZero() && time.Since(s.acceptedAt) >= s.tries.policy.Longest
 }
 
-// follow subscribes once and hands out what comes; left says that the caller has enough. It gives no error
-// when this reader was too slow for its queue: then it is to be called again.
+// follow subscribes once and yields events; left says that the caller left the loop. If the reader was too slow
+// for its queue, follow returns no error, and Events calls it again.
 func (s *Subscription) follow(ctx context.Context, yield func(Event, error) bool) (left bool, err error) {
 	s.acceptedAt = time.Time{}
 	if s.request.After == OnlyNew {
@@ -131,7 +130,7 @@ func (s *Subscription) follow(ctx context.Context, yield func(Event, error) bool
 	}
 }
 
-// event makes an event of a frame; the acceptance is none.
+// event decodes a frame. isEvent is false for the server's acceptance, which has no event.
 func (s *Subscription) event(f frame) (event Event, isEvent bool, err error) {
 	response, err := wire.DecodeResponse(f.header, f.payload, s.read.Extended)
 	if err != nil {
@@ -165,7 +164,7 @@ func (s *Subscription) delivered(d *wire.Delivery) (Event, error) {
 	return event, nil
 }
 
-// refused takes over the position that the server names for going on.
+// refused moves to the position that the server names to resume after.
 func (s *Subscription) refused(failure *wire.Failure) error {
 	err := apiError(int(failure.Status), []byte(failure.Detail))
 	if position, ok := err.number("resume_after"); ok && position < beyondEveryEnd {
@@ -174,8 +173,8 @@ func (s *Subscription) refused(failure *wire.Failure) error {
 	return err
 }
 
-// findEnd learns where the feed ends now, so that losing the connection before the first event loses
-// nothing. A server that does not tell is followed from whenever it accepts.
+// findEnd asks for the end of the feed, so that a connection that is lost before the first event skips nothing.
+// If the server does not name the end, the subscription starts when the server accepts it.
 func (s *Subscription) findEnd(ctx context.Context) error {
 	beyond := s.request
 	beyond.After = beyondEveryEnd

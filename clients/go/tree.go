@@ -17,7 +17,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 )
 
-// treeEntriesMax is how many entries of one directory are read.
+// treeEntriesMax is the most entries of one directory that a reader accepts.
 const treeEntriesMax = 1 << 20
 
 // modeBits are the bits of a mode that a tree keeps.
@@ -46,7 +46,7 @@ type Entry struct {
 	Hash Hash
 }
 
-// ErrBadTree says that a blob is no filesystem tree, or one with names that no directory can have.
+// ErrBadTree says that a blob is not a filesystem tree, or has names that no directory can have.
 var ErrBadTree = errors.New("turnkeep: not a filesystem tree")
 
 // Tree reads one directory of a filesystem snapshot: the root, or a directory's Entry.Hash.
@@ -67,7 +67,7 @@ func EncodeTree(entries []Entry) ([]byte, error) {
 	}
 	var out bytes.Buffer
 	encoder := msgpack.NewEncoder(&out)
-	// A buffer takes every write.
+	// Writing to a buffer cannot fail.
 	_ = encoder.EncodeArrayLen(len(sorted))
 	for _, entry := range sorted {
 		encodeEntry(encoder, entry)
@@ -143,7 +143,7 @@ func decodeEntry(decoder *msgpack.Decoder, bytesMax int) (entry Entry, err error
 	return entry, nil
 }
 
-// decodeTagKey reads a tag: an integer or its digit as text. All tags have one digit, so "01" is none.
+// decodeTagKey reads a tag: an integer or its digit as text. All tags have one digit, so "01" is not a tag.
 func decodeTagKey(decoder *msgpack.Decoder, bytesMax int) (uint64, error) {
 	code, err := decoder.PeekCode()
 	if err != nil {

@@ -60,7 +60,7 @@ func TestEveryExampleRuns(t *testing.T) {
 	}
 }
 
-// The writer's turns are shown by name: what it published is what it wrote.
+// The server shows the writer's turns by field name, so the published types match the payloads.
 func TestTheWritersTurnsAreShownTyped(t *testing.T) {
 	server := realserver.Start(t)
 	environment := []string{"TURNKEEP_ADDR=" + server.Addr, "TURNKEEP_TOKEN=" + server.Token}

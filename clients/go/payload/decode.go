@@ -1,4 +1,4 @@
-// Decoding by shape. Every place that it writes to is zero before, so that nil need not be written. It
+// Decoding by shape. Every destination is zero before it is written, so that nil needs no write. It
 // fails with path and offset of the first value that contradicts its shape.
 
 package payload
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// decoder reads values by their shapes. What it allocates is charged to its budget first.
+// decoder reads values by their shapes. It charges every allocation to its budget first.
 type decoder struct {
 	reader
 	depth  int // of the containers that are open
@@ -49,7 +49,7 @@ func (d *decoder) enter(begun int) error {
 
 func (d *decoder) leave() { d.depth-- }
 
-// charge refuses what would take more memory than a payload may.
+// charge fails if the payload would take more memory than DecodedBytesMax.
 func (d *decoder) charge(count int, size uintptr, begun int) error {
 	if size == 0 {
 		return nil
@@ -120,7 +120,7 @@ func (o *Object) field(tag uint64) *Field {
 	return &o.Fields[at]
 }
 
-// unknown keeps or passes an entry that no field is for and whose key was just read.
+// unknown keeps or skips an entry that no field has the tag of. Its key was just read.
 func (d *decoder) unknown(object *Object, unknown *Unknown, key token, entry int) error {
 	if err := d.skipParts(key, entry, d.depth); err != nil {
 		return err
@@ -141,7 +141,7 @@ func (d *decoder) unknown(object *Object, unknown *Unknown, key token, entry int
 	return nil
 }
 
-// refuseTwice refuses a tag that occurs twice in the object whose tags begin at base, and forgets them.
+// refuseTwice refuses a tag that occurs twice in the object whose tags begin at base, and removes them.
 func (d *decoder) refuseTwice(base int, ascending bool, begun int) error {
 	tags := d.tags[base:]
 	d.tags = d.tags[:base]
@@ -164,7 +164,7 @@ func (d *decoder) value(s *Shape, v reflect.Value) error {
 		return err
 	}
 	if t.kind == tokenNil {
-		return nil // the place is zero already
+		return nil // the destination is zero already
 	}
 	if s.Pointer {
 		if err := d.charge(1, s.Type.Size(), begun); err != nil {
@@ -252,7 +252,8 @@ func setTime(s *Shape, v reflect.Value, t token, begun int) error {
 	return nil
 }
 
-// setFloat takes every number that the field holds exactly, since some languages know one kind only.
+// setFloat accepts every number that the field can hold exactly, integers included: some languages have only one
+// kind of number.
 func setFloat(s *Shape, v reflect.Value, t token, begun int) error {
 	var number float64
 	exact := true
@@ -319,7 +320,7 @@ func (d *decoder) array(s *Shape, v reflect.Value, t token, begun int) error {
 	return nil
 }
 
-// mapEntryBytes is about what Go's maps need for an entry beside the key and the value.
+// mapEntryBytes is the approximate memory of an entry of a Go map, without its key and value.
 const mapEntryBytes = 16
 
 func (d *decoder) mapping(s *Shape, v reflect.Value, t token, begun int) error {
@@ -346,7 +347,7 @@ func (d *decoder) mapping(s *Shape, v reflect.Value, t token, begun int) error {
 	return nil
 }
 
-// entry reads one key and its value into places that are zero.
+// entry reads one key and its value into destinations that are zero.
 func (d *decoder) entry(s *Shape, v, key, item reflect.Value) error {
 	begun := d.at
 	if err := d.key(s.Key, key); err != nil {

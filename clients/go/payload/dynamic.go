@@ -1,5 +1,5 @@
 // What an interface holds after decoding: nil, bool, int64 (uint64 above its range), float32, float64,
-// string, []byte, [Ext], []any, and map[string]any, or map[any]any if a key is no string. Keys are bool,
+// string, []byte, [Ext], []any, and map[string]any, or map[any]any if a key is not a string. Keys are bool,
 // int64, uint64, string or [ByteString].
 
 package payload
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// valueBytes is what an interface value takes, with what it points to.
+// valueBytes is the approximate memory of an interface value, with the value that it points to.
 const valueBytes = 32
 
 // any reads a value of any kind, whose head t began at begun, into an interface, a Raw or an Ext.
@@ -145,7 +145,7 @@ func (d *decoder) dynamicEntry(entries map[any]any) error {
 	return nil
 }
 
-// named gives a map with strings as keys if all keys are.
+// named returns a map with string keys if all keys are strings.
 func named(entries map[any]any) any {
 	texts := make(map[string]any, len(entries))
 	for key, value := range entries {

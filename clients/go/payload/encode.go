@@ -1,5 +1,5 @@
-// Encoding by shape. It writes nothing but shortest forms, in an order that depends on the value alone.
-// It fails with the path of a value that has no encoding; what was written until then is thrown away.
+// Encoding by shape. It writes only shortest forms, in an order that depends on the value alone. It fails with
+// the path of a value that has no encoding, and then returns no bytes.
 
 package payload
 
@@ -16,7 +16,7 @@ type encoder struct {
 	depth int // of the containers that are open
 }
 
-// enter opens a container; every one that is entered without an error must be left.
+// enter opens a container. The caller must leave every container that it entered without an error.
 func (e *encoder) enter() error {
 	if e.depth >= NestingMax {
 		return tooDeep(0)
@@ -75,7 +75,7 @@ func (o *Object) unknownOf(v reflect.Value) []unknownField {
 	return v.Field(o.unknown).Interface().(Unknown).fields
 }
 
-// omitted tells whether a field is empty and need not be written.
+// omitted reports whether a field is empty and need not be written.
 func (f *Field) omitted(object reflect.Value) bool {
 	if !f.OmitEmpty {
 		return false
@@ -85,7 +85,7 @@ func (f *Field) omitted(object reflect.Value) bool {
 	case reflect.Slice, reflect.Map:
 		return v.Len() == 0
 	case reflect.Float32, reflect.Float64:
-		return math.Float64bits(v.Float()) == 0 // the zero below zero is a value of its own
+		return math.Float64bits(v.Float()) == 0 // negative zero is not the empty value
 	case reflect.Struct:
 		if f.Shape.Type == timeType {
 			return v.Interface().(time.Time).IsZero()
@@ -94,7 +94,7 @@ func (f *Field) omitted(object reflect.Value) bool {
 	return v.IsZero()
 }
 
-// unknownBefore writes the unknown fields below a tag and gives those that remain.
+// unknownBefore writes the unknown fields below a tag and returns those that remain.
 func (e *encoder) unknownBefore(unknown []unknownField, tag uint64) ([]unknownField, error) {
 	n := 0
 	for n < len(unknown) && unknown[n].isTag && unknown[n].tag < tag {
@@ -210,7 +210,7 @@ func (e *encoder) bytes(v reflect.Value) error {
 	return nil
 }
 
-// bytesOf gives the bytes of a slice, an array or a ByteString.
+// bytesOf returns the bytes of a slice, an array or a ByteString.
 func bytesOf(v reflect.Value) []byte {
 	switch {
 	case v.Kind() == reflect.String:

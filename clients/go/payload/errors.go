@@ -24,7 +24,7 @@ func (e *TypeError) Error() string {
 
 // EncodeError says which value has no encoding.
 type EncodeError struct {
-	Path   string // the way to the value by field names, such as `links[3].size`
+	Path   string // the path to the value by field names, such as `links[3].size`
 	Reason string
 }
 
@@ -34,7 +34,7 @@ func (e *EncodeError) Error() string {
 
 // DecodeError says where bytes are not the payload of a type.
 type DecodeError struct {
-	Path   string // the way to the value by field names, such as `links[3].size`; empty for the payload itself
+	Path   string // the path to the value by field names, such as `links[3].size`; empty for the payload itself
 	Offset int    // where in the bytes the value begins
 	Reason string
 }
@@ -50,7 +50,7 @@ func at(path string) string {
 	return " " + path
 }
 
-// fault is an error on its way up; every level puts its step before the path.
+// fault is an error while it is returned; every level puts its step before the path.
 type fault struct {
 	path   string
 	offset int

@@ -1,15 +1,15 @@
-// Types that keep what Go has no other type for: unknown fields, raw values, extensions, bytes as keys
-// and typed blobs. What they hold is written as it is.
+// Types for values that Go has no other type for: unknown fields, raw values, extensions, bytes as keys
+// and typed blobs. Encoding writes their content unchanged.
 
 package payload
 
 import "slices"
 
 // Unknown keeps the fields of a payload that a struct does not have, so that decoding and encoding
-// again loses nothing. A struct has it as a field without a tag, or embeds it. What it holds is written
-// byte for byte, each field in the place of its tag; keys that are no tags come last.
+// again loses nothing. A struct has it as a field without a tag, or embeds it. Encoding writes its fields
+// byte for byte, each in the order of its tag; keys that are not tags come last.
 type Unknown struct {
-	fields []unknownField // by tag ascending; keys that are no tags at the end, as they came
+	fields []unknownField // by tag ascending; keys that are not tags at the end, in the order of the payload
 }
 
 type unknownField struct {
@@ -22,7 +22,7 @@ type unknownField struct {
 // Len is the number of fields that it keeps.
 func (u Unknown) Len() int { return len(u.fields) }
 
-// Get gives the value with this tag, or nil.
+// Get returns the value with this tag, or nil.
 func (u Unknown) Get(tag uint64) Raw {
 	for _, field := range u.fields {
 		if field.isTag && field.tag == tag {
@@ -32,7 +32,7 @@ func (u Unknown) Get(tag uint64) Raw {
 	return nil
 }
 
-// sort puts tags before other keys and in their order; equal ones stay as they came.
+// sort puts tags in ascending order before other keys. Equal keys keep their order.
 func (u *Unknown) sort() {
 	slices.SortStableFunc(u.fields, func(a, b unknownField) int {
 		switch {

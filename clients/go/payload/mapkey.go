@@ -1,4 +1,4 @@
-// Keys of maps, which have one order whatever Go's maps do, and the encoding of maps.
+// Keys of maps and the encoding of maps. Keys have one order, independent of the random order of Go's maps.
 
 package payload
 
@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// keyShownBytesMax is how much of a key a path shows.
+// keyShownBytesMax is the most bytes of a key that a path shows.
 const keyShownBytesMax = 64
 
 // mapKey is a map's key in the order in which keys are written: bools, numbers by value, strings and
@@ -46,7 +46,7 @@ func compareKeys(a, b mapKey) int {
 	return cmp.Compare(a.text, b.text)
 }
 
-// keyOf reads a Go key; ok is false if there is no key for it.
+// keyOf converts a Go key; ok is false if it cannot be a key of a payload.
 func keyOf(v reflect.Value) (key mapKey, ok bool) {
 	if v.Kind() == reflect.Interface {
 		v = v.Elem()

@@ -26,11 +26,11 @@ import (
 // NestingMax is the deepest nesting of maps and arrays, the payload's own map included.
 const NestingMax = 128
 
-// DecodedBytesMax bounds the memory that one [Unmarshal] allocates for slices, maps and pointers, since
-// a few bytes of payload can ask for much of it.
+// DecodedBytesMax limits the memory that one [Unmarshal] allocates for slices, maps and pointers: a few bytes
+// of payload can declare very large ones.
 const DecodedBytesMax = 1 << 30
 
-// Marshal encodes a struct, or what a pointer to one points to.
+// Marshal encodes a struct or a pointer to a struct.
 func Marshal(v any) ([]byte, error) {
 	value := reflect.ValueOf(v)
 	if value.Kind() == reflect.Pointer && !value.IsNil() {

@@ -1,4 +1,4 @@
-// Reading msgpack from a slice, with everything bounded by the slice. It fails with the offset of the
+// Reads msgpack from a slice. The slice's length bounds time and memory. It fails with the offset of the
 // value that is wrong.
 
 package payload
@@ -8,7 +8,7 @@ import (
 	"math"
 )
 
-// tokenKind is what a step of msgpack is.
+// tokenKind is the kind of a token.
 type tokenKind uint8
 
 const (
@@ -29,7 +29,7 @@ var tokenNames = [...]string{"nil", "a bool", "an integer", "a float", "a float"
 
 func (k tokenKind) String() string { return tokenNames[k] }
 
-// token is one step of msgpack: a scalar, or the head of a container whose parts follow.
+// token is one unit of msgpack: a scalar, or the head of a container whose parts follow.
 type token struct {
 	kind     tokenKind
 	flag     bool   // of a bool
@@ -40,8 +40,7 @@ type token struct {
 	data     []byte // of a string, bytes or an extension; part of the input
 }
 
-// reader reads tokens from a slice. A declared length is believed only as far as the bytes reach, so
-// time and memory are bounded by the input.
+// reader reads tokens from a slice. It rejects a declared length that is longer than the remaining bytes.
 type reader struct {
 	data []byte
 	at   int
@@ -95,7 +94,7 @@ func (r *reader) next() (token, error) {
 	}
 }
 
-// marked reads what follows a marker from 0xc0 to 0xdf.
+// marked reads the rest of a token whose marker is from 0xc0 to 0xdf.
 func (r *reader) marked(m byte, begun int) (token, error) {
 	switch {
 	case m == 0xc0:
@@ -137,7 +136,7 @@ func integer(n int64) token {
 	return token{kind: tokenInt, negative: n < 0, bits: uint64(n)}
 }
 
-// lengthThen reads a length of the given size, then what has this length.
+// lengthThen reads a length of the given size, then that many bytes or parts.
 func (r *reader) lengthThen(kind tokenKind, size, begun int) (token, error) {
 	count, err := r.number(size, begun)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Shapes: what a Go type is as a payload. They are read from a type once and are the plan by which its
-// values are encoded and decoded; a type that cannot be a payload fails here, before any value is seen.
+// Shapes: how values of a Go type become payloads. A shape is made once from a type, and then encodes and
+// decodes its values. A type that cannot be a payload fails here, whatever its values.
 
 package payload
 
@@ -41,7 +41,7 @@ var kindNames = [...]string{"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32
 // String is the name by which descriptors name the kind; an object is named by its type instead.
 func (k Kind) String() string { return kindNames[k] }
 
-// Object is a struct as payloads have it. It is immutable.
+// Object is the shape of a struct. It is immutable.
 type Object struct {
 	Type       reflect.Type
 	Fields     []Field  // by tag ascending
@@ -60,7 +60,7 @@ type Field struct {
 	key       []byte // the tag, encoded
 }
 
-// Shape is what the values of a Go type are. It is immutable.
+// Shape says how values of a Go type become payloads. It is immutable.
 type Shape struct {
 	Kind     Kind
 	Type     reflect.Type // without the pointer
@@ -83,10 +83,10 @@ var (
 	anyType        = reflect.TypeFor[any]()
 )
 
-// shapes holds the *Shape or the error of every Go type that was asked for. What is in it is complete.
+// shapes caches the *Shape or the error of each Go type that was described. Every entry is complete.
 var shapes sync.Map
 
-// Describe says what a struct type is as a payload. The answer is cached.
+// Describe returns the shape of a struct type. The result is cached.
 func Describe(t reflect.Type) (*Object, error) {
 	if t == nil {
 		return nil, &TypeError{Reason: "a payload is a struct"}
@@ -125,7 +125,7 @@ type analysis struct {
 	open    map[reflect.Type]bool
 }
 
-// scalarKinds has the kinds of Go types that need no further look.
+// scalarKinds has the kinds of Go types that have no parts.
 var scalarKinds = map[reflect.Kind]Kind{
 	reflect.Bool: KindBool, reflect.String: KindString, reflect.Float32: KindF32, reflect.Float64: KindF64,
 	reflect.Int8: KindI8, reflect.Int16: KindI16, reflect.Int32: KindI32, reflect.Int64: KindI64, reflect.Int: KindI64,
@@ -166,7 +166,7 @@ func isBytes(t reflect.Type) bool {
 	return (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && t.Elem() == byteType
 }
 
-// isTime tells whether the values are times or durations, perhaps in arrays.
+// isTime reports whether the values are times or durations, perhaps in arrays.
 func (s *Shape) isTime() bool {
 	if s.Kind == KindArray {
 		return s.Items.isTime()
@@ -309,7 +309,7 @@ func (a analysis) readField(object *Object, index int, field reflect.StructField
 	return nil
 }
 
-// embedsFields tells whether a field is an embedded struct with fields that its owner seems to have.
+// embedsFields reports whether a field is an embedded struct whose fields Go promotes to its owner.
 func embedsFields(field reflect.StructField) bool {
 	embedded := field.Type
 	if embedded.Kind() == reflect.Pointer {

@@ -1,4 +1,4 @@
-// Struct tags: their grammar, and the names of fields that give none.
+// Struct tags: their grammar, and the default names of fields.
 
 package payload
 
@@ -10,7 +10,7 @@ import (
 	"unicode"
 )
 
-// Semantic is a meaning beyond the type. The empty one is none.
+// Semantic is a meaning beyond the type, such as a time. The empty string means no semantic.
 type Semantic string
 
 // The semantics that descriptors know.

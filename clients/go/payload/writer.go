@@ -1,5 +1,4 @@
-// Writing msgpack: values appended to a slice, each in its shortest form. Lengths are at most 32 bits,
-// which the callers see to.
+// Writes msgpack: appends values to a slice, each in its shortest form. Callers ensure that lengths fit 32 bits.
 
 package payload
 
@@ -48,7 +47,7 @@ func appendInt(b []byte, n int64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0xd3), uint64(n))
 }
 
-// There are many bit patterns that are not a number; one of each width is written.
+// Many bit patterns mean NaN. One pattern per width is written, so that equal values have equal bytes.
 const (
 	nan32 = 0x7fc00000
 	nan64 = 0x7ff8000000000000

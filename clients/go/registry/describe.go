@@ -14,9 +14,9 @@ import (
 	"turnkeep.dev/go/payload"
 )
 
-// Bundle describes the registered types as an extension of an earlier bundle, which may be nil: what is
-// there stays, what is new is added. Its id is the namespace with a hash of the content, so that other
-// content has another id. It fails with a [*Refusal] if the extension is illegal.
+// Bundle describes the registered types as an extension of an earlier bundle, which may be nil. It keeps all
+// earlier descriptors and adds the new ones. Its id is the namespace with a hash of the content, so that
+// other content has another id. It fails with a [*Refusal] if the extension is illegal.
 func (t *Types) Bundle(earlier *Bundle) (*Bundle, error) {
 	tree := map[string]any{"registry_version": 1.0}
 	if earlier != nil {
@@ -50,7 +50,7 @@ func objectAt(tree map[string]any, key string) map[string]any {
 }
 
 func digest(tree map[string]any) string {
-	// A tree of what JSON has always has a JSON form, with keys in one order.
+	// The tree consists of JSON values only, so encoding it cannot fail. Keys are sorted.
 	text, err := json.Marshal(tree)
 	if err != nil {
 		panic(err)
@@ -156,7 +156,7 @@ func (t *Types) mapDescriptor(s *payload.Shape) (map[string]any, error) {
 	return descriptor, nil
 }
 
-// part is a type's name if that says all, else a descriptor.
+// part returns a type's name if the name is enough, else a descriptor.
 func (t *Types) part(s *payload.Shape) (any, error) {
 	descriptor, err := t.descriptor(s)
 	if err == nil && len(descriptor) == 1 {

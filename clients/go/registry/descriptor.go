@@ -1,11 +1,10 @@
-// Descriptors: what one version of a type says about a tag. Whether the names in them resolve is for the
-// history to say.
+// Descriptors: what one version of a type says about a tag. The history checks whether the names in them resolve.
 
 package registry
 
 import "slices"
 
-// builtin has the names of types that are taken and can be no type's id.
+// builtin has the names of the built-in types, which cannot be ids.
 var builtin = []string{"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64",
 	"string", "bytes", "typed_blob", "any", "array", "map"}
 
@@ -101,7 +100,7 @@ func (s site) text(members map[string]any, key string) (string, error) {
 	return text, nil
 }
 
-// shape reads what values are, notes the names that it uses and gives the type's name.
+// shape reads the type of a field, records the names that it uses and returns the type's name.
 func (s site) shape(members map[string]any) (string, error) {
 	name, err := s.text(members, "type")
 	if err != nil {

@@ -246,7 +246,7 @@ func TestCheckComparesTwoBundles(t *testing.T) {
 	}
 }
 
-// FuzzParse asserts that all bytes get one verdict, and that what is printed is the same bundle.
+// FuzzParse asserts that all bytes get one verdict, and that a printed bundle parses to the same bundle.
 func FuzzParse(f *testing.F) {
 	for _, c := range evolutions {
 		f.Add([]byte(c.bundles[0]))

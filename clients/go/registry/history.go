@@ -1,5 +1,5 @@
-// Evolution: what a bundle may add to what is known. Every rule of the server is here, and tests compare
-// the verdicts.
+// Evolution: what a bundle may add to the published types. All rules of the server are here, and tests compare
+// the verdicts of both.
 
 package registry
 
@@ -18,7 +18,7 @@ type History struct {
 	enums   map[string]map[string]label
 }
 
-// typeHistory is everything that is known of one type.
+// typeHistory is the published history of one type.
 type typeHistory struct {
 	versions map[uint32]*version
 	tags     map[uint64]tagHistory
@@ -133,7 +133,7 @@ func (h *History) refuseUnresolvedIn(b *Bundle, id string, number uint32, field 
 	return nil
 }
 
-// extend gives a history with the versions of a bundle. Only what was known before the bundle bounds
+// extend returns a history with the versions of a bundle. Only what was known before the bundle bounds
 // them from below; among themselves they ascend.
 func (h *typeHistory) extend(versions map[uint32]*version) (*typeHistory, error) {
 	next := &typeHistory{versions: map[uint32]*version{}, tags: map[uint64]tagHistory{}}
@@ -186,7 +186,7 @@ func (h *typeHistory) add(v *version) error {
 	return nil
 }
 
-// freeze compares a tag's frozen part with what it was, or records it.
+// freeze compares a tag's frozen part with the recorded one, or records it.
 func (h *typeHistory) freeze(v *version, field field) error {
 	known, seen := h.tags[field.tag]
 	switch {

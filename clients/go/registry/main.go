@@ -31,7 +31,7 @@ type options struct {
 	check   bool
 }
 
-// run gives the exit code: 0 done, 1 refused or drifted, 2 used wrongly.
+// run returns the exit code: 0 done, 1 refused or out of date, 2 wrong usage.
 func run(types *Types, args []string, stderr io.Writer) int {
 	var o options
 	flags := flag.NewFlagSet("turnkeep-go-registry", flag.ContinueOnError)
@@ -78,7 +78,7 @@ func (o options) run(types *Types) error {
 	return replaceFile(o.out, text)
 }
 
-// earlier is the bundle to extend, or nil if there is none yet.
+// earlier returns the bundle to extend, or nil if no bundle exists yet.
 func (o options) earlier(committed []byte) (*Bundle, error) {
 	name, text := o.out, committed
 	if o.against != "" {
@@ -104,7 +104,7 @@ func replaceFile(name string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // it is not there any more if all went well
+	defer os.Remove(file.Name()) // does nothing after a successful rename
 	_, err = file.Write(text)
 	err = errors.Join(err, file.Chmod(0o644), file.Close())
 	if err != nil {

@@ -22,7 +22,7 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return "registry: " + r.Kind.Error() + ": " + r.Reason }
 
-// Unwrap gives the kind.
+// Unwrap returns the kind.
 func (r *Refusal) Unwrap() error { return r.Kind }
 
 func malformed(format string, args ...any) error {

@@ -108,7 +108,7 @@ func (t *Types) Enum(labels any) *Types {
 	return t
 }
 
-// Ref gives the type and version that a value is registered as, for the turn that carries it.
+// Ref returns the type and version that a value is registered as, for the turn that carries it.
 func (t *Types) Ref(v any) (Ref, error) {
 	goType := reflect.TypeOf(v)
 	if goType != nil && goType.Kind() == reflect.Pointer {

@@ -17,7 +17,7 @@ import (
 	"turnkeep.dev/go/internal/realserver"
 )
 
-// startServer starts a real server that ends with the test, and gives its HTTP address.
+// startServer starts a real server that ends with the test, and returns its HTTP address.
 func startServer(t *testing.T) string {
 	t.Helper()
 	return realserver.Start(t, "--no-auth", "--durability", "os").HTTP
@@ -25,7 +25,7 @@ func startServer(t *testing.T) string {
 
 var httpClient = &http.Client{Timeout: time.Minute}
 
-// publish puts a bundle at the id that it contains and gives the status and the answer.
+// publish puts a bundle at the id that it contains and returns the status and the answer.
 func publish(t *testing.T, server, text string) (int, string) {
 	t.Helper()
 	var contained struct {

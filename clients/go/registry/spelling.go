@@ -7,7 +7,7 @@ import "maps"
 
 var usualNames = map[string]string{"int32": "i32", "int64": "i64"}
 
-// usualSpelling gives a descriptor in the usual spelling, as a copy.
+// usualSpelling returns a descriptor in the usual spelling, as a copy.
 func (v *version) usualSpelling(descriptor map[string]any) map[string]any {
 	usual := maps.Clone(descriptor)
 	target, refers := usual["ref"].(string)

@@ -1,4 +1,4 @@
-// Strict JSON, so that what is read here is what the server reads.
+// Strict JSON: this reader accepts and rejects the same documents as the server.
 
 package registry
 
@@ -49,7 +49,7 @@ func (r *strictReader) token() (json.Token, error) {
 	return token, nil
 }
 
-// loneSurrogate tells whether a replacement character is in the text that was not written as one.
+// loneSurrogate reports whether the text has a replacement character that the document did not contain.
 func loneSurrogate(text, written string) bool {
 	const replacement = "\ufffd"
 	found := strings.Count(text, replacement)

@@ -139,7 +139,7 @@ func TestDescriptorsSayWhatFieldsAre(t *testing.T) {
 	}
 }
 
-// otherLower gives labels of a Go type with the name of another one.
+// otherLower returns labels of a Go type with the name of another one.
 func otherLower() any {
 	type lower uint8
 	return map[lower]string{1: "b"}

@@ -56,7 +56,7 @@ func (s *store) appendBatch(r *wire.AppendBatch) (wire.Response, *wire.Failure) 
 	return acks, nil
 }
 
-// checkTurns verifies lengths and hashes, and gives the blobs to keep.
+// checkTurns verifies lengths and hashes, and returns the blobs to keep.
 func (s *store) checkTurns(turns []wire.SentTurn, key string) ([]blob, *wire.Failure) {
 	if len(key) > keyBytesMax {
 		return nil, tooLarge(keyBytesMax, len(key))
@@ -105,7 +105,7 @@ func checkContent(hash wire.Hash, raw []byte) *wire.Failure {
 	return nil
 }
 
-// place finds where an append goes. An ack means that its key was used for it before.
+// place finds the parent of an append. It returns an ack if the key was used for the same append before.
 func (s *store) place(
 	contextID, parentID uint64, key string, expected wire.ExpectedHead, request wire.Request,
 ) (*contextState, *turn, wire.Response, *wire.Failure) {

@@ -379,7 +379,7 @@ func onlyNew(s *session) {
 	s.must(<-wrote)
 }
 
-// keepAppending appends until it is stopped: nobody can tell when a subscription has begun.
+// keepAppending appends until it is stopped, because a test cannot know when a subscription has begun.
 func keepAppending(ctx context.Context, client *turnkeep.Client, id turnkeep.ContextID) error {
 	for {
 		_, err := client.Append(ctx, turnkeep.Append{Context: id, Turn: text("new")})

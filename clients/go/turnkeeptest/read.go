@@ -66,7 +66,7 @@ func ancestors(newest *turn, limit uint32) (found []*turn) {
 	return found
 }
 
-// page answers with turns that come nearest first: as many as fit, at least one, in the other order.
+// page takes turns newest first and returns as many as fit, at least one, oldest first.
 func (s *store) page(read wire.MsgType, nearest []*turn, options wire.ReadOptions) *wire.Page {
 	page := &wire.Page{Read: read, Items: make([]wire.Item, 0, len(nearest))}
 	bytes := 0
@@ -95,7 +95,7 @@ func (s *store) item(t *turn, options wire.ReadOptions) wire.Item {
 	return item
 }
 
-// startFeed checks a subscription, and gives the position that it starts after.
+// startFeed checks a subscription, and returns the position that it starts after.
 func (s *store) startFeed(r *wire.Subscribe) (after uint64, caughtUp bool, refused *wire.Failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,7 +115,7 @@ func (s *store) startFeed(r *wire.Subscribe) (after uint64, caughtUp bool, refus
 	return after, len(s.since(r, after)) == 0, nil
 }
 
-// feed gives the appends after a position, the position that they reach, and what tells of more.
+// feed returns the appends after a position, the position of the last one, and a channel that signals more.
 func (s *store) feed(r *wire.Subscribe, after uint64) ([]*wire.Delivery, uint64, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

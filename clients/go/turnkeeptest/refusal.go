@@ -35,7 +35,7 @@ func failure(status uint32, code, message string, details map[string]any) *wire.
 	return &wire.Failure{Status: status, Detail: string(detail)}
 }
 
-// refusalOf answers bytes that are no request.
+// refusalOf answers bytes that are not a request.
 func refusalOf(err error) *wire.Failure {
 	var bad *wire.DecodeError
 	if errors.As(err, &bad) {

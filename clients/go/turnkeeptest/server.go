@@ -2,9 +2,9 @@
 //
 // It runs in the test's process, keeps everything in memory and speaks the binary protocol on a loopback
 // port: contexts, appends with idempotency keys and expected heads, forks, reads, blobs, filesystem roots
-// and subscriptions behave as on a real server. It differs where a test is not helped: any token is
+// and subscriptions behave as on a real server. It differs where tests do not need the real behaviour: any token is
 // accepted, nothing is durable, bundles are kept but their evolution is not checked, payloads are kept in
-// the form in which they were sent, and a slow subscriber is waited for.
+// the form in which they were sent, and the server waits for a slow subscriber.
 package turnkeeptest
 
 import (
@@ -42,7 +42,7 @@ func Start(t testing.TB) *Server {
 	return server
 }
 
-// Listen runs a server until Close, for programs that are no test.
+// Listen runs a server until Close, for programs that are not tests.
 func Listen() (*Server, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -194,7 +194,7 @@ func (p *peer) handle(header wire.Header, payload []byte) {
 	}
 }
 
-// answer writes a frame. A peer that has gone finds out by reading.
+// answer writes a frame. If the peer has gone, the next read ends the connection.
 func (p *peer) answer(id uint64, response wire.Response) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,4 +1,4 @@
-// What the fake server keeps, and every request that is not an append, a read or a subscription.
+// The fake server's state, and every request that is not an append, a read or a subscription.
 
 package turnkeeptest
 
@@ -44,7 +44,7 @@ type contextState struct {
 	keys map[string]boundKey
 }
 
-// boundKey is what a successful append with a key leaves.
+// boundKey is the record of a successful append with a key.
 type boundKey struct {
 	request wire.Request
 	ack     wire.Response
@@ -124,7 +124,7 @@ func (s *store) context(id uint64) (*contextState, *wire.Failure) {
 	return s.contexts[id-1], nil
 }
 
-// turn gives a turn; 0 is none.
+// turn returns the turn with this id; no turn has the id 0.
 func (s *store) turn(id uint64) (*turn, *wire.Failure) {
 	if id == 0 {
 		return nil, nil
@@ -246,7 +246,7 @@ func (s *store) putBundle(r *wire.PutBundle) (wire.Response, *wire.Failure) {
 	return &wire.BundlePut{Status: wire.StatusCreated}, nil
 }
 
-// advance gives the next position in the feed and wakes those who follow it.
+// advance returns the next position in the feed and wakes the subscriptions.
 func (s *store) advance() uint64 {
 	s.position++
 	close(s.changed)

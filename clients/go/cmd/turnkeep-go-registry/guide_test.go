@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// block gives the first block of the guide in a language.
+// block returns the first block of the guide in a language.
 func block(t *testing.T, guide, language string) string {
 	t.Helper()
 	_, rest, found := strings.Cut(guide, "```"+language+"\n")

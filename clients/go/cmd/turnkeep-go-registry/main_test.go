@@ -53,7 +53,7 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// goTool runs the go command in a directory and gives what it said.
+// goTool runs the go command in a directory and returns what it said.
 func goTool(t *testing.T, dir string, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)

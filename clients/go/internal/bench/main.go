@@ -119,7 +119,7 @@ func median(s settings, round func() (float64, error)) (float64, error) {
 	return rates[len(rates)/2], nil
 }
 
-// appends keeps a window of appends in flight and gives how many were acked per second.
+// appends keeps a window of appends in flight and returns how many were acked per second.
 func appends(ctx context.Context, client *turnkeep.Client, id turnkeep.ContextID, s settings) (float64, error) {
 	payload := make([]byte, payloadBytes)
 	window := make([]*turnkeep.PendingAppend, s.window)
@@ -152,7 +152,7 @@ func appends(ctx context.Context, client *turnkeep.Client, id turnkeep.ContextID
 	return float64(acked) / elapsed.Seconds(), nil
 }
 
-// reads lets a few goroutines read pages and gives how many came per second.
+// reads lets a few goroutines read pages and returns how many came per second.
 func reads(ctx context.Context, client *turnkeep.Client, id turnkeep.ContextID, s settings) (float64, error) {
 	var pages atomic.Int64
 	var readers sync.WaitGroup

@@ -1,5 +1,5 @@
-// Command interop is the Go side of the interoperability matrix; what it must do is in
-// clients/interop/README.md.
+// Command interop is the Go side of the interoperability matrix. clients/interop/README.md describes its
+// commands.
 package main
 
 import (
@@ -121,7 +121,7 @@ func read(ctx context.Context, contextID string) (any, error) {
 	return turns, nil
 }
 
-// turnReport is what the driver compares of one turn.
+// turnReport has the fields of a turn that the driver compares.
 type turnReport struct {
 	TypeID            string      `json:"type_id"`
 	TypeVersion       uint32      `json:"type_version"`

@@ -80,7 +80,7 @@ func (r jsonRecord) encode() ([]byte, error) {
 	return payload.Marshal(record{Text: r.Text, Count: count, Change: change, Bytes: bytes})
 }
 
-// decoded gives a payload's record and the payload that the record encodes to.
+// decoded returns a payload's record and the payload that the record encodes to.
 func decoded(bytes []byte) (*jsonRecord, *string, error) {
 	var r record
 	if err := payload.Unmarshal(bytes, &r); err != nil {

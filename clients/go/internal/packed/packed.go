@@ -1,8 +1,7 @@
 // Package packed turns payloads into one zstd frame and back.
 //
-// Unpacking is bounded by the length that the payload is said to have, whatever the bytes claim: it fails
-// rather than give one byte more. That length is not believed beyond a bound of its own, for a few bytes can
-// claim gigabytes.
+// Unpack fails if the frame has more bytes than the payload's declared length, whatever the frame's own header
+// claims. The declared length has a limit too: a few bytes can claim gigabytes.
 package packed
 
 import (
@@ -18,11 +17,11 @@ import (
 const (
 	// windowBytesMax bounds the memory that a frame may ask for.
 	windowBytesMax = 64 << 20
-	// RawBytesMax is the longest payload that is unpacked; servers keep none that is nearly as long.
+	// RawBytesMax is the longest payload that is unpacked, far above a server's default limit.
 	RawBytesMax = 128 << 20
 )
 
-// ErrLength says that a frame does not give as many bytes as it should.
+// ErrLength says that a frame does not have the declared length.
 var ErrLength = errors.New("the length is wrong")
 
 var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
@@ -41,7 +40,7 @@ func Pack(raw []byte) ([]byte, error) {
 	return encoder.EncodeAll(raw, nil), nil
 }
 
-// Unpack decompresses a frame that must give exactly size bytes.
+// Unpack decompresses a frame, which must have exactly size bytes.
 func Unpack(frame []byte, size uint32) ([]byte, error) {
 	if size > RawBytesMax {
 		return nil, fmt.Errorf("%w: %d bytes are over the limit of %d", ErrLength, size, RawBytesMax)
@@ -69,7 +68,7 @@ func takeDecoder(frame []byte) (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxWindow(windowBytesMax))
 }
 
-// giveBack keeps a decoder for the next payload, without the bytes that it read.
+// giveBack keeps a decoder for the next payload, without a reference to the bytes that it read.
 func giveBack(decoder *zstd.Decoder) {
 	if decoder.Reset(nil) == nil {
 		decoders.Put(decoder)

@@ -22,7 +22,7 @@ const startTimeout = time.Minute
 
 // Server is a running server.
 type Server struct {
-	// Addr is where the binary protocol is spoken, HTTP the base address of the gateway.
+	// Addr is the address of the binary port, HTTP the base address of the HTTP port.
 	Addr, HTTP string
 	// Token opens both.
 	Token string

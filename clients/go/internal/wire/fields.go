@@ -1,4 +1,4 @@
-// Reading a payload field by field, and why it is refused.
+// Reads a payload field by field, and reports why it is not a message.
 
 package wire
 
@@ -44,8 +44,8 @@ func CheckLength(header Header, max int) error {
 	return nil
 }
 
-// fields reads a payload's fields one after another, never past the end. The first failure stays: what is
-// read after it is zero, and finish reports it.
+// fields reads a payload's fields one after another, never past the end. After the first failure every read
+// returns zero, and finish reports the failure.
 type fields struct {
 	rest []byte
 	err  *DecodeError
@@ -100,7 +100,7 @@ func (f *fields) u64(name string) uint64 {
 	return 0
 }
 
-// id reads an id that has to name something.
+// id reads an id, which must not be 0.
 func (f *fields) id(name string) uint64 {
 	id := f.u64(name)
 	if id == 0 && f.err == nil {
@@ -154,7 +154,8 @@ func (f *fields) compression() uint32 {
 	return form
 }
 
-// count reads how many entries of at least entryBytes follow, so that the number may be allocated for.
+// count reads the number of entries that follow, each of at least entryBytes. It rejects a number that the
+// remaining bytes cannot hold, so that the caller may allocate for it.
 func (f *fields) count(name string, entryBytes, max int) int {
 	n := uint64(f.u32(name))
 	switch {

@@ -1,8 +1,8 @@
 // Package wire owns the bytes of the binary protocol: frames, requests and responses, both ways.
 //
 // It does no I/O and knows no policy. Encoding appends to a buffer and cannot fail; decoding checks every
-// declared length against what is there before it allocates or slices, and fails with a *DecodeError.
-// What it decodes shares memory with the payload that it was given.
+// declared length against the remaining bytes before it allocates or slices, and fails with a *DecodeError.
+// Decoded values share memory with the payload.
 package wire
 
 import "encoding/binary"
@@ -65,7 +65,7 @@ const (
 // Hash is a BLAKE3-256 hash.
 type Hash = [HashBytes]byte
 
-// Header is what stands before every payload.
+// Header precedes every payload.
 type Header struct {
 	Len   uint32
 	Type  MsgType
@@ -83,14 +83,14 @@ func ParseHeader(b *[HeaderBytes]byte) Header {
 	}
 }
 
-// Request is what a client sends.
+// Request is a message from a client.
 type Request interface {
 	Type() MsgType
 	flags() uint16
 	appendPayload(b []byte) []byte
 }
 
-// Response is what a server answers.
+// Response is a message from a server.
 type Response interface {
 	Type() MsgType
 	flags() uint16

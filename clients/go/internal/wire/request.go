@@ -69,7 +69,7 @@ func definedFlags(msgType MsgType) uint16 {
 	return 0
 }
 
-// Hello introduces a client. Empty means an empty payload: version 1, no token.
+// Hello identifies a client. Empty means an empty payload: version 1, no token.
 type Hello struct {
 	Empty   bool
 	Version uint16
@@ -138,7 +138,7 @@ func (c *CreateContext) appendPayload(b []byte) []byte {
 	return b
 }
 
-// GetHead asks where a context's head stands.
+// GetHead asks for a context's head.
 type GetHead struct{ Context uint64 }
 
 func decodeGetHead(_ Header, f *fields) Request { return &GetHead{Context: f.id("context_id")} }
@@ -195,8 +195,7 @@ func (p *PutBundle) appendPayload(b []byte) []byte {
 	return appendBytes(appendBytes(b, p.ID), p.JSON)
 }
 
-// RequestBytes is the length of those parts of a request that may be large: what it takes in memory and on
-// the line, but for some fields.
+// RequestBytes is the length of the parts of a request that may be large: nearly all of its memory.
 func RequestBytes(request Request) int {
 	switch r := request.(type) {
 	case *CreateContext:

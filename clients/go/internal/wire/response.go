@@ -2,8 +2,8 @@
 
 package wire
 
-// DecodeResponse decodes the payload of a response's frame. Whether items are extended is known only to
-// whoever asked for them.
+// DecodeResponse decodes the payload of a response's frame. The request decided whether items are extended,
+// so the caller says it.
 func DecodeResponse(header Header, payload []byte, extended bool) (Response, error) {
 	decode := responseDecoder(header.Type)
 	if decode == nil {
@@ -80,7 +80,7 @@ func (w *Welcome) appendPayload(b []byte) []byte {
 	return appendU16(appendU64(b, w.SessionID), w.Version)
 }
 
-// ContextHead says where a context's head stands; it answers three messages.
+// ContextHead is a context's head. It answers three requests.
 type ContextHead struct {
 	Asked   MsgType
 	Context uint64
@@ -177,7 +177,7 @@ func (*Cancelled) appendPayload(b []byte) []byte { return b }
 // Failure is the ERROR frame.
 type Failure struct {
 	Status uint32
-	// Detail is JSON from a server of ours, and may be any text from another.
+	// Detail is JSON. Servers of other implementations may send any text.
 	Detail string
 }
 

@@ -1,8 +1,8 @@
 /** Pauses between tries: doubling, bounded, and jittered so that many clients do not return in step. */
 
-/** How often and how patiently to try again. Only what is safe to repeat is repeated. */
+/** How often the client tries again, and with which pauses. It repeats only requests that are safe to repeat. */
 export interface RetryPolicy {
-	/** Tries after the first one; 0 gives up at once. What is followed counts anew once it lasted for `longestMs`. */
+	/** Tries after the first one; 0 means no retry. A subscription that lasted for `longestMs` counts again from 0. */
 	readonly attemptsMax: number;
 	/** The longest first pause; each pause is drawn from half of its length to the whole. */
 	readonly firstMs: number;
@@ -16,7 +16,7 @@ export const DEFAULT_RETRY: RetryPolicy = { attemptsMax: 8, firstMs: 50, longest
 /** Counts the tries of one request. */
 export class Backoff {
 	#tries = 0;
-	/** When what is tried was accepted; null while it is not. */
+	/** When the server accepted the current try; null before that. */
 	#acceptedAt: number | null = null;
 
 	constructor(
@@ -35,7 +35,7 @@ export class Backoff {
 		return half + half * this.random();
 	}
 
-	/** Waits before the next try; false when there is none. Rejects with the signal's reason on abort. */
+	/** Waits before the next try; false if no try is left. Rejects with the signal's reason on abort. */
 	async pause(signal?: AbortSignal): Promise<boolean> {
 		const ms = this.next();
 		if (ms === undefined) return false;
@@ -43,7 +43,7 @@ export class Backoff {
 		return true;
 	}
 
-	/** Notes that what was tried works now. If that lasts, its loss is a new misfortune, and not the last one again. */
+	/** Notes that the server accepted the try. If it lasts, its loss counts as a new failure, not as a repetition. */
 	accepted(): void {
 		this.#acceptedAt = performance.now();
 	}

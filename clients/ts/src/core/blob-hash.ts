@@ -13,7 +13,7 @@ export const HASH_BYTES = 32;
 
 const HASH_TEXT = /^[0-9a-f]{64}$/;
 
-/** Takes the text form of a hash; throws a `TypeError` if it is none. */
+/** Parses the text form of a hash; throws a `TypeError` for any other text. */
 export function blobHash(text: string): BlobHash {
 	if (!HASH_TEXT.test(text)) throw new TypeError(`not a blob hash: ${text.slice(0, 80)}`);
 	return text as BlobHash;

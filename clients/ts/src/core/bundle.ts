@@ -11,7 +11,7 @@ export interface FieldDescriptor {
 	readonly type?: string;
 	/** Beside the type `ref`: the type's id. */
 	readonly ref?: string;
-	/** Of an array: what it holds. */
+	/** Of an array: the type of its items. */
 	readonly items?: string | FieldDescriptor;
 	/** Of a map: its keys. */
 	readonly key_type?: string | FieldDescriptor;

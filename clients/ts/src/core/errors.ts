@@ -92,7 +92,7 @@ export class LostError extends TurnkeepError {
 	}
 }
 
-/** A write without an idempotency key was sent, and nobody knows whether it was carried out. */
+/** A write without an idempotency key was sent, and its outcome is unknown. */
 export class OutcomeUnknownError extends TurnkeepError {
 	override readonly name = "OutcomeUnknownError";
 
@@ -138,7 +138,7 @@ export class HashMismatchError extends TurnkeepError {
 	constructor(
 		/** The hash that was asked for. */
 		readonly expected: string,
-		/** The hash of what came. */
+		/** The hash of the received bytes. */
 		readonly actual: string,
 	) {
 		super(`the bytes received hash to ${actual}, not to ${expected}`);
@@ -177,7 +177,7 @@ export class TooLargeError extends TurnkeepError {
 	override readonly name = "TooLargeError";
 
 	constructor(
-		/** The size of what should have been sent. */
+		/** The size of the request. */
 		readonly bytes: number,
 		/** The limit. */
 		readonly max: number,

@@ -78,7 +78,7 @@ function readEntry(reader: MsgpackReader): TreeEntry {
 	return { name, kind, mode, size, hash };
 }
 
-/** A tag as an integer or as its digit. All tags have one digit, so "01" is none. */
+/** A tag as an integer or as its digit. All tags have one digit, so "01" is not a tag. */
 function readTag(reader: MsgpackReader): number {
 	const token = reader.token();
 	if (token.kind === "int") return Number(token.value);

@@ -1,10 +1,10 @@
 /**
- * Msgpack's values as JavaScript's, and how they are written: the same value always gives the same bytes.
+ * Msgpack's values as JavaScript's, and how they are written: the same value always has the same bytes.
  *
  * Integers are numbers while they are exact and BigInts beyond; a number with a fraction is a double. What JavaScript
  * cannot tell apart has a class of its own: {@link Float32}, {@link Float64} for a whole number that shall be a float,
  * {@link Extension}, and {@link Raw} for bytes that are msgpack already. Map keys ascend: numbers by value, texts and
- * bytes by their bytes, false before true. What is none of these, such as a Date or a class's instance, is refused rather
+ * bytes by their bytes, false before true. Any other value, such as a Date or an instance of a class, is refused rather
  * than written as something else, and so are two keys that are one on the wire, such as 1 and 1n.
  */
 
@@ -129,7 +129,7 @@ function isPlain(value: object): boolean {
 const TAG_TEXT = /^(0|[1-9][0-9]{0,19})$/;
 const TAG_MAX = 2n ** 64n - 1n;
 
-/** The tag that a key is: a whole number that is not negative, or one spelt in digits; null if it is none. */
+/** The tag that a key is: a whole number that is not negative, or one spelt in digits; null if the key is not a tag. */
 export function tagOf(key: unknown): Tag | null {
 	if (typeof key === "number") return Number.isInteger(key) && key >= 0 ? key : null;
 	if (typeof key === "bigint") return key >= 0n ? exact(key) : null;

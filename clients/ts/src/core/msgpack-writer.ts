@@ -134,7 +134,7 @@ export class MsgpackWriter {
 		this.#buffer[at] = value;
 	}
 
-	/** Makes room and gives the place. The buffer may be another one after it. */
+	/** Makes room and returns the offset. The buffer may be replaced. */
 	#take(bytes: number): number {
 		const at = this.#length;
 		this.#length = at + bytes;

@@ -3,7 +3,7 @@
 import type { FieldDescriptor } from "./bundle.js";
 import { type Tag, tagOf } from "./msgpack-value.js";
 
-/** What a value is, and what it means. */
+/** The type of a value and its meaning. */
 export interface Shape {
 	readonly kind: Kind;
 	readonly semantic: string | undefined;
@@ -35,7 +35,7 @@ const PLAIN = ["bool", "f32", "f64", "string", "bytes", "typed_blob", "any"] as 
 /** Says whether a name is a type's id. Such a name means that type, also where it is another spelling of a built-in. */
 export type IsType = (name: string) => boolean;
 
-/** Reads a version's descriptors; throws a `TypeError` where they are none. */
+/** Reads a version's descriptors; throws a `TypeError` if they are malformed. */
 export function typeVersion(descriptors: Readonly<Record<string, FieldDescriptor>>, isType: IsType): TypeVersion {
 	const byTag = new Map<Tag, Field>();
 	const byName = new Map<string, Field>();

@@ -1,5 +1,5 @@
 /**
- * Payloads by tag, without a registry: what a field says is decoded when it is asked for, and whatever nobody touches
+ * Payloads by tag, without a registry: a field is decoded when it is accessed, and every field that is not changed
  * comes back out with the very bytes that it came in with.
  */
 
@@ -18,7 +18,7 @@ export class TaggedMap {
 	readonly #fields = new Map<Tag, Uint8Array>();
 	readonly #foreign: Foreign[] = [];
 
-	/** Reads a payload; throws a `PayloadError` if it is none. The last of a tag's values counts. */
+	/** Reads a payload; throws a `PayloadError` if the bytes are not one. If a tag occurs twice, the last one counts. */
 	static decode(bytes: Uint8Array): TaggedMap {
 		const reader = new MsgpackReader(bytes);
 		const map = TaggedMap.read(reader, reader.payload(), enter(0));
@@ -70,7 +70,7 @@ export class TaggedMap {
 		this.#fields.set(tag, raw);
 	}
 
-	/** Removes a field; gives whether it was there. */
+	/** Removes a field. Returns whether it existed. */
 	delete(tag: Tag): boolean {
 		return this.#fields.delete(tag);
 	}

@@ -83,12 +83,12 @@ export class TypeRegistry {
 		for (const [id, labels] of Object.entries(bundle.enums ?? {})) this.#enums.set(id, enumTable(labels));
 	}
 
-	/** A payload by field names; throws a `PayloadError` if it is none, or nobody published the type. */
+	/** A payload by field names; throws a `PayloadError` if the bytes are not a payload or the type is not published. */
 	decode(type: { readonly id: string; readonly version: number }, bytes: Uint8Array): TypedRecord {
 		return decodeRecord(this, this.version(type.id, type.version), bytes);
 	}
 
-	/** A payload from field names; throws a `PayloadError` if a value does not fit, or nobody published the type. */
+	/** A payload from field names; throws a `PayloadError` if a value does not fit or the type is not published. */
 	encode(type: { readonly id: string; readonly version: number }, record: TypedRecord): Uint8Array {
 		return encodeRecord(this, this.version(type.id, type.version), record);
 	}
@@ -100,18 +100,18 @@ export class TypeRegistry {
 		return found;
 	}
 
-	/** @internal The newest version of a type; undefined if nobody published it. */
+	/** @internal The newest version of a type; undefined if it is not published. */
 	latest(id: string): TypeVersion | undefined {
 		const versions = this.#types.get(id);
 		return versions?.get(Math.max(...versions.keys()));
 	}
 
-	/** @internal The label that a shape gives a number. */
+	/** @internal The label of a number in a shape. */
 	label(shape: Shape, value: number | bigint): string | undefined {
 		return shape.enumId === undefined ? undefined : this.#enums.get(shape.enumId)?.labels.get(String(value));
 	}
 
-	/** @internal The number that a shape gives a label. */
+	/** @internal The number of a label in a shape. */
 	numberOf(shape: Shape, label: string): bigint | undefined {
 		return shape.enumId === undefined ? undefined : this.#enums.get(shape.enumId)?.numbers.get(label);
 	}

@@ -1,4 +1,4 @@
-/** From named fields to a payload: the inverse of decoding. The same record always gives the same bytes. */
+/** From named fields to a payload: the inverse of decoding. The same record always has the same bytes. */
 
 import { PayloadError } from "./errors.js";
 import { type MsgKey, type MsgValue, NESTING_MAX, sortedEntries, writeValue } from "./msgpack-value.js";
@@ -14,7 +14,7 @@ export function encodeRecord(registry: TypeRegistry, version: TypeVersion, recor
 	return out.bytes();
 }
 
-/** Where a value stands: its way by names, for messages, and how many containers are around it. */
+/** The place of a value: its path by names, for messages, and the number of containers around it. */
 interface Place {
 	readonly path: string;
 	readonly depth: number;
@@ -131,7 +131,7 @@ function writeAny(out: MsgpackWriter, value: TypedValue, place: Place): void {
 	orWrong(place, () => writeValue(out, value as MsgValue, place.depth));
 }
 
-/** What `make` gives; what it throws is told with the place. */
+/** Returns the result of `make`. Adds the place to an error that it throws. */
 function orWrong<T>(place: Place, make: () => T): T {
 	try {
 		return make();

@@ -1,7 +1,7 @@
 /**
  * Undoes the compression of payloads that are kept as zstd, within bounds.
  *
- * The declared length is the bound: a frame that asks for a larger window or gives more bytes is refused before
+ * The declared length is the bound: a frame that asks for a larger window or has more bytes is refused before
  * memory is spent on it. The length itself is believed up to a bound of its own, for a few bytes can claim gigabytes.
  * Any fault is a {@link PayloadError}.
  */
@@ -41,7 +41,7 @@ export function decompressZstd(frame: Uint8Array, length: number): Uint8Array {
 	return out;
 }
 
-/** Refuses what is no zstd frame or wants a window over `max`, as the decoder would allocate it at once. */
+/** Rejects bytes that are not a zstd frame, and a window over `max`, which the decoder would allocate at once. */
 function checkHeader(frame: Uint8Array, max: number): void {
 	const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
 	if (frame.length < HEADER_BYTES_MIN || view.getUint32(0, true) !== MAGIC) {
@@ -59,7 +59,7 @@ function windowBytes(view: DataView): number {
 		const base = 2 ** (10 + (view.getUint8(5) >> 3));
 		return base + (base / 8) * (view.getUint8(5) & 7);
 	}
-	// The window is the content: its size stands behind the dictionary's id.
+	// The window is the content: its size follows the dictionary's id.
 	const at = 5 + ([0, 1, 2, 4][descriptor & 3] as number);
 	const sizeBytes = 1 << (descriptor >> 6);
 	if (view.byteLength < at + sizeBytes) throw new PayloadError("compression", "a zstd frame ends within its header");

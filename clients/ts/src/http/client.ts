@@ -2,7 +2,7 @@
  * The client of the HTTP gateway, for servers and browsers: typed JSON by the gateway's own names.
  *
  * Reads and writes that are idempotent by their content or by a key are repeated when an answer is lost; other writes
- * give an `OutcomeUnknownError`. Every method takes an AbortSignal; what was sent may still be carried out.
+ * give an `OutcomeUnknownError`. Every method takes an AbortSignal; a request that was sent may still be carried out.
  */
 
 import { type BlobHash, hashOf, verifyHash } from "../core/blob-hash.js";
@@ -187,7 +187,7 @@ export class GatewayClient {
 		return isJson ? jsonOf<FsNode>(answer) : answer.body;
 	}
 
-	/** Publishes a registry bundle; gives whether it was new. */
+	/** Publishes a registry bundle. Returns whether it was new. */
 	async putBundle(bundle: Bundle, options?: GatewayCallOptions): Promise<boolean> {
 		const request = { method: "PUT", path: bundlePath(bundle.bundle_id), headers: JSON_TYPE } as const;
 		const answer = await this.#transport.ask({ ...request, body: JSON.stringify(bundle), ...options });

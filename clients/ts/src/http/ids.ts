@@ -8,7 +8,7 @@ export type ContextId = string & { readonly [brand]: "ContextId" };
 /** Names a turn. Made by {@link turnId}, or received from a server. */
 export type TurnId = string & { readonly [brand]: "TurnId" };
 
-/** What stands in the place of an id where there is none. */
+/** The id that means none. */
 export const NONE = "0";
 
 /** A place in the feed of all events, as decimal text; `"0"` is before the first. */
@@ -16,12 +16,12 @@ export type Position = string;
 
 const ID_MAX = 2n ** 64n - 1n;
 
-/** Takes a context's id as decimal text, a BigInt or an exact number; throws a `TypeError` if it is none. */
+/** Takes a context's id as decimal text, a BigInt or an exact number; throws a `TypeError` for anything else. */
 export function contextId(value: string | bigint | number): ContextId {
 	return id(value) as ContextId;
 }
 
-/** Takes a turn's id as decimal text, a BigInt or an exact number; throws a `TypeError` if it is none. */
+/** Takes a turn's id as decimal text, a BigInt or an exact number; throws a `TypeError` for anything else. */
 export function turnId(value: string | bigint | number): TurnId {
 	return id(value) as TurnId;
 }

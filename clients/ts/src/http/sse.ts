@@ -24,7 +24,7 @@ export class EventParser {
 	#data: string[] = [];
 	#chars = 0;
 
-	/** Takes a piece and gives every event that it completes. */
+	/** Receives a piece and returns every event that it completes. */
 	push(piece: Uint8Array): ServerSentEvent[] {
 		const text = this.#rest + this.#decoder.decode(piece, { stream: true });
 		const lines = text.split(/\r\n|\n|\r(?!$)/);

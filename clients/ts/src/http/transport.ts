@@ -43,7 +43,7 @@ export interface HttpRequest {
 	readonly query?: object | undefined;
 	readonly headers?: Readonly<Record<string, string>>;
 	readonly body?: string | Uint8Array;
-	/** Whether it may be sent again when nobody knows what came of it. */
+	/** Whether a request with an unknown outcome may be sent again. */
 	readonly repeat?: "safe" | "unsafe";
 	readonly signal?: AbortSignal | undefined;
 	/** A status that is an answer although it is no success. */

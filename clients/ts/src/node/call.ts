@@ -25,7 +25,7 @@ import type { Gate } from "./gate.js";
 import type { ResolvedOptions } from "./options.js";
 import type { Waiter } from "./waiters.js";
 
-/** Whether a request may be sent again when nobody knows what came of it. */
+/** Whether a request with an unknown outcome may be sent again. */
 export type Repeat = "safe" | "unsafe";
 
 /** What is asked, how, and how the answer is read. */
@@ -34,7 +34,7 @@ export interface Question<Request, Answer> {
 	readonly request: Request;
 	readonly answer: ResponseCodec<Answer>;
 	readonly repeat: Repeat;
-	/** The size of what may be large in the request. */
+	/** The size of the request's large parts. */
 	readonly bytes: number;
 	readonly signal: AbortSignal | undefined;
 }
@@ -45,7 +45,7 @@ export interface Caller {
 	readonly gate: Gate;
 	/** The live connection, if there is one. */
 	readonly live: Connection | null;
-	/** The live connection, dialled if there is none. */
+	/** The live connection. Dials if no connection is live. */
 	connection(): Promise<Connection>;
 }
 
@@ -105,7 +105,7 @@ class Call<Request, Answer> implements Waiter {
 		else this.#giveUp = gate.lineUp(this.question.bytes, () => this.#connect());
 	}
 
-	/** Has room from here on, and gives it back with the answer. */
+	/** Holds its part of the limits from here on, and returns it with the answer. */
 	#connect(): void {
 		const { live } = this.caller;
 		if (live !== null) {
@@ -139,7 +139,7 @@ class Call<Request, Answer> implements Waiter {
 		}
 	}
 
-	/** Tries again after a pause, or gives the error to the caller. */
+	/** Tries again after a pause, or throws the error to the caller. */
 	#failed(error: unknown): void {
 		this.#backoff ??= new Backoff(this.caller.options.retry);
 		const pause = isRetryable(error) ? this.#backoff.next() : undefined;

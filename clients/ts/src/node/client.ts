@@ -142,7 +142,7 @@ export class Client {
 		return this.#makeContext(requests.forkContext, fork.base, fork);
 	}
 
-	/** Where a context's head stands. */
+	/** Reads a context's head. */
 	head(contextId: ContextId, options?: CallOptions): Promise<responses.ContextHead> {
 		return this.#ask(requests.getHead, contextId, responses.contextHead, options);
 	}
@@ -219,7 +219,7 @@ export class Client {
 		return decodeTree(await this.blob(hash, options));
 	}
 
-	/** Keeps a blob; gives its hash and whether it was new. */
+	/** Stores a blob. Returns its hash and whether it was new. */
 	putBlob(bytes: Uint8Array, options?: CallOptions): Promise<responses.BlobAck> {
 		const request = { hash: hashOf(bytes), bytes };
 		return this.#ask(requests.putBlob, request, responses.blobAck, { ...options, bytes: bytes.length });
@@ -244,7 +244,7 @@ export class Client {
 		await this.#ask(requests.attachFs, { turnId, root }, responses.attachedFs, options);
 	}
 
-	/** Publishes a registry bundle, as JSON text or as an object; gives whether it was new. */
+	/** Publishes a registry bundle, as JSON text or as an object. Returns whether it was new. */
 	async putBundle(bundle: string | { readonly bundle_id: string }, options?: CallOptions): Promise<boolean> {
 		const json = Buffer.from(typeof bundle === "string" ? bundle : JSON.stringify(bundle));
 		const id = typeof bundle === "string" ? bundleIdIn(bundle) : bundle.bundle_id;
@@ -267,7 +267,7 @@ export class Client {
 		return this.#current?.lost === null ? this.#current : null;
 	}
 
-	/** @internal The live connection, dialled once for all who find that there is none. */
+	/** @internal The live connection. Callers that find none share one dial. */
 	connection(): Promise<Connection> {
 		if (this.#closing.signal.aborted) return Promise.reject(this.#closing.signal.reason);
 		if (this.live !== null) return Promise.resolve(this.live);
@@ -320,7 +320,7 @@ export class Client {
 	}
 }
 
-/** The wire's form of what is to be appended. The payload is hashed as it is written, unless the caller did. */
+/** The wire form of a turn to append. Hashes the payload while it is written, unless the caller gave the hash. */
 function contentOf(turn: NewTurn): NewContent {
 	return {
 		type: turn.type,

@@ -37,7 +37,7 @@ export interface ConnectionBounds {
 	readonly answerTimeoutMs: number;
 }
 
-/** Takes the answer of a request that nobody waits for any more. */
+/** Receives and drops the answer to a request whose caller has stopped waiting. */
 const NOBODY: Waiter = { isReply: true, onFrame: () => undefined, onLost: () => undefined };
 
 export class Connection {
@@ -56,7 +56,7 @@ export class Connection {
 	#silentTicks = 0;
 	#lost: LostError | null = null;
 
-	/** Opens a socket that reads as it is told. What is sent before it is connected waits. */
+	/** Opens a socket that the connection can pause. Requests that are sent before it is connected wait. */
 	constructor(openSocket: (onread: OnReadOpts) => Socket, bounds: ConnectionBounds) {
 		this.#bounds = bounds;
 		this.#gatherer = new FrameGatherer(bounds.frameBytesMax);
@@ -77,7 +77,7 @@ export class Connection {
 		return this.#lost;
 	}
 
-	/** Queues a request and gives its id. Throws if the connection has ended or the request is too large. */
+	/** Queues a request and returns its id. Throws if the connection has ended or the request is too large. */
 	send<T>(codec: RequestCodec<T>, request: T, waiter: Waiter): number {
 		if (this.#lost !== null) throw this.#lost;
 		const reqId = this.#waiters.nextId();
@@ -153,7 +153,7 @@ export class Connection {
 		});
 	}
 
-	/** Takes what was read; gives whether to read on. */
+	/** Receives bytes from the socket. Returns whether to continue reading. */
 	#receive(bytes: number): boolean {
 		this.#silentTicks = 0;
 		try {
@@ -175,7 +175,7 @@ export class Connection {
 		asker?.onLost(cause);
 	}
 
-	/** Hands a frame to whoever waits for it. A subscription that was given up may speak for a moment. */
+	/** Passes a frame to its waiter. The server may still send frames of a subscription that was just cancelled. */
 	readonly #deliver = (frame: GatheredFrame): void => {
 		const { id } = frame;
 		const waiter = this.#waiters.get(id);

@@ -81,7 +81,7 @@ function checkVersion({ version }: Session): void {
 	if (version !== VERSION) throw new ProtocolError("bad_value", `the server speaks version ${version}, not ${VERSION}`);
 }
 
-/** A server's refusal and a server that is none are told as they are; the rest is a failure to connect. */
+/** Errors of the server and of the protocol stay as they are. Any other error becomes a failure to connect. */
 function explain(name: string, cause: Error): Error {
 	if (cause instanceof ProtocolError || (cause instanceof LostError && cause.reason === "closed")) return cause;
 	if (cause instanceof TurnkeepError && "status" in cause) return cause;

@@ -2,7 +2,7 @@
  * The frames of one subscription, on their way from the connection to the subscription's reader.
  *
  * Bounded in frames and in bytes, and the connection never waits for it: what does not fit ends the queue, and the
- * reader, once it has taken what is there, subscribes again. Invariant: an empty queue takes any one frame, so a
+ * reader, once it has read the queued frames, subscribes again. Invariant: an empty queue takes any one frame, so a
  * reader that resumes after every overrun still gets on.
  */
 
@@ -10,7 +10,7 @@ import type { LostError, ProtocolError } from "../core/errors.js";
 import type { Frame } from "../wire/frame.js";
 import type { Waiter } from "./waiters.js";
 
-/** Why a queue gives no more: the connection was lost or unusable, or the reader was too slow or wants no more. */
+/** Why a queue has ended: the connection was lost or unusable, or the reader was too slow or has stopped. */
 export type QueueEnd = LostError | ProtocolError | "stopped";
 
 export class FrameQueue implements Waiter {
@@ -49,7 +49,7 @@ export class FrameQueue implements Waiter {
 		this.#finish("stopped");
 	}
 
-	/** The next frame, or why there is none any more. Rejects with the signal's reason on abort. */
+	/** The next frame, or the reason why the queue has ended. Rejects with the signal's reason on abort. */
 	async next(signal: AbortSignal | undefined): Promise<Frame | QueueEnd> {
 		for (;;) {
 			signal?.throwIfAborted();

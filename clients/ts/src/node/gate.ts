@@ -1,8 +1,8 @@
 /**
- * The bound on what is in flight: so many requests, so many bytes.
+ * The limit on requests in flight, by number and by bytes.
  *
- * Who finds no room waits in line. Invariant: nobody overtakes the line, so requests leave in the order in which
- * they were made, and a large one is not starved by small ones.
+ * A request that does not fit waits in a queue. Invariant: no request overtakes the queue, so requests leave in their
+ * order, and small ones do not starve a large one.
  */
 
 interface Waiting {

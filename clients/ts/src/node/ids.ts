@@ -13,12 +13,12 @@ export type Position = bigint;
 
 const ID_MAX = 2n ** 64n - 1n;
 
-/** Takes a context's id as a BigInt, an exact number or decimal text; throws a `TypeError` if it is none. */
+/** Takes a context's id as a BigInt, an exact number or decimal text; throws a `TypeError` for anything else. */
 export function contextId(value: bigint | number | string): ContextId {
 	return id(value) as ContextId;
 }
 
-/** Takes a turn's id as a BigInt, an exact number or decimal text; throws a `TypeError` if it is none. */
+/** Takes a turn's id as a BigInt, an exact number or decimal text; throws a `TypeError` for anything else. */
 export function turnId(value: bigint | number | string): TurnId {
 	return id(value) as TurnId;
 }

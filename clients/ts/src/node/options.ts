@@ -46,7 +46,7 @@ export interface TlsOptions {
 /** Options with everything decided. */
 export type ResolvedOptions = Required<Omit<ClientOptions, "token" | "tls">> & Pick<ClientOptions, "token" | "tls">;
 
-/** Fills in what was left out, or is undefined. Throws a `TypeError` for a time-out that is no time. */
+/** Fills in the defaults of missing options. Throws a `TypeError` for a time-out that is not a duration. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
 	const defaults = {
 		tag: "turnkeep-ts",

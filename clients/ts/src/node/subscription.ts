@@ -137,7 +137,7 @@ export class Subscription implements AsyncIterableIterator<Delivery> {
 		return { contextId: this.options.contextId ?? null, after, ...itemOptions(this.options) };
 	}
 
-	/** Where the feed ends now: asks for what comes after a position beyond it, and is told. */
+	/** The end of the feed. The server names it when it rejects a position beyond it. */
 	async #endOfFeed(): Promise<Position> {
 		const question = { codec: subscribe, request: this.#request(BEYOND_EVERY_END), answer: empty } as const;
 		try {
@@ -150,7 +150,7 @@ export class Subscription implements AsyncIterableIterator<Delivery> {
 		return BEYOND_EVERY_END;
 	}
 
-	/** Gets ready for another try, or gives the error to the caller. */
+	/** Prepares another try, or throws the error to the caller. */
 	async #recover(error: unknown): Promise<void> {
 		this.#drop();
 		if (error instanceof ServerError) this.#after = later(this.#after, positionIn(error, "resume_after"));

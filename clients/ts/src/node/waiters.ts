@@ -13,7 +13,7 @@ import type { Frame } from "../wire/frame.js";
 export interface Waiter {
 	/** Whether one answer ends the wait; a subscription waits until it is cancelled or refused. */
 	readonly isReply: boolean;
-	/** Takes a frame. Its payload must be made its own by whoever keeps it. */
+	/** Receives a frame. A receiver that keeps the payload must copy it. */
 	onFrame(frame: Frame): void;
 	/** Learns that no more frames come: the connection was lost, or the answer is not what the protocol says. */
 	onLost(error: LostError | ProtocolError): void;
@@ -49,7 +49,7 @@ export class Waiters {
 		return this.#ids[place] === id ? (this.#waiters[place] ?? null) : null;
 	}
 
-	/** Ends the wait; gives whether there was one. */
+	/** Ends the wait and returns whether there was one. */
 	delete(id: number): boolean {
 		if (this.get(id) === null) return false;
 		this.#waiters[this.#place(id)] = null;
@@ -57,7 +57,7 @@ export class Waiters {
 		return true;
 	}
 
-	/** Ends every wait and gives who waited, in the order of their ids. */
+	/** Ends every wait and returns the waiters, in the order of their ids. */
 	takeAll(): Waiter[] {
 		const waiting = this.#inUse();
 		this.#waiters.fill(null);

@@ -12,13 +12,13 @@ import type { StoreEvent } from "../http/resources.js";
 
 /** Who watches a context. */
 export interface Watcher {
-	/** The stream is open: whatever happens from now on is told. */
+	/** The stream is open and reports every event from now on. */
 	onOpen(): void;
 	/** The stream was lost and will be opened again. */
 	onClose(): void;
 	/** Something happened. */
 	onEvent(event: StoreEvent): void;
-	/** The stream cannot go on. */
+	/** The stream has failed for good. */
 	onError(error: unknown): void;
 }
 

@@ -12,7 +12,7 @@ export interface Turnkeep {
 
 const TurnkeepContext = createContext<Turnkeep | null>(null);
 
-/** Gives the hooks below it a client. Keep the client itself stable: a new one starts everything anew. */
+/** Gives the hooks below it a client. Keep the client itself stable: a new one makes every hook start again. */
 export function TurnkeepProvider({ client, children }: { client: GatewayClient; children?: ReactNode }) {
 	const value = useMemo(() => ({ client, hub: new EventHub(client) }), [client]);
 	return createElement(TurnkeepContext.Provider, { value }, children);

@@ -17,7 +17,7 @@ export abstract class Store<State> {
 	/** Begins the work; everything that it starts ends with the signal. */
 	protected abstract start(signal: AbortSignal): void;
 
-	/** Watches; gives what ends that. */
+	/** Starts watching. Returns the function that stops it. */
 	readonly subscribe = (listener: () => void): (() => void) => {
 		this.#listeners.add(listener);
 		if (this.#work === null) {
@@ -42,7 +42,7 @@ export abstract class Store<State> {
 		for (const listener of [...this.#listeners]) listener();
 	}
 
-	/** The signal of the work that is going on; null while nobody watches. */
+	/** The signal of the running work; null while there is no watcher. */
 	protected get signal(): AbortSignal | null {
 		return this.#work?.signal ?? null;
 	}

@@ -3,7 +3,7 @@
  *
  * Invariant: `turns` is a stretch of the way to the head, oldest first, each turn the child of the one before; so
  * nothing is in it twice and nothing is missing. Whatever happens (an event, a stream that was lost and came back, a
- * head that moved to another branch), the log reads from the head until it meets what it has, and joins there.
+ * head that moved to another branch), the log reads from the head until it meets a turn that it has, and joins there.
  */
 
 import type { GatewayClient } from "../http/client.js";
@@ -13,7 +13,7 @@ import type { EventHub } from "./event-hub.js";
 import { Store } from "./store.js";
 
 const PAGE_TURNS = 64;
-/** Beyond so many pages without meeting what it has, the log begins anew at the head. */
+/** After this many pages without a known turn, the log starts again at the head. */
 const GAP_PAGES_MAX = 16;
 
 /** How turns are shown and followed. */
@@ -69,7 +69,7 @@ export class TurnLog extends Store<TurnLogState> {
 		this.#isFollowing = live;
 	}
 
-	/** Fetches the page before the oldest turn. Does nothing if there is none, or it is on its way. */
+	/** Fetches the page before the oldest turn. Does nothing at the root, or while the page is being fetched. */
 	readonly loadOlder = (): void => {
 		const { turns, hasOlder, isLoadingOlder } = this.snapshot();
 		const oldest = turns[0];

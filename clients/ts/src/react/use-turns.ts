@@ -5,7 +5,7 @@ import type { ContextId } from "../http/ids.js";
 import { useTurnkeep } from "./provider.js";
 import { TurnLog, type TurnLogState, type UseTurnsOptions } from "./turn-log.js";
 
-/** What `useTurns` gives. */
+/** The result of `useTurns`. */
 export type UseTurns = TurnLogState & {
 	/** Fetches the page before the oldest turn. */
 	readonly loadOlder: () => void;

@@ -5,7 +5,7 @@ import type { TypeDescriptor } from "../http/resources.js";
 import { useTurnkeep } from "./provider.js";
 import { Resource, type ResourceState } from "./resource.js";
 
-/** A type at one version. Fetched once per mount; the client revalidates what it has by its ETag. */
+/** A type at one version. Fetched once per mount; the client revalidates its copy by ETag. */
 export function useTypeDescriptor(typeId: string, typeVersion: number): ResourceState<TypeDescriptor> {
 	const { client } = useTurnkeep();
 	const descriptor = useMemo(

@@ -1,8 +1,8 @@
 /**
  * Little-endian fields in a buffer: a writer that grows, and a reader that never trusts a length.
  *
- * The reader checks every length against what is there before it takes anything; whatever does not fit is a
- * {@link ProtocolError}. The bytes that it gives out are views of the frame, which has memory of its own by then.
+ * The reader checks every length against the remaining bytes before it slices; a length that does not fit is a
+ * {@link ProtocolError}. The bytes that it returns are views of the frame, which has memory of its own by then.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -120,7 +120,7 @@ export class ByteWriter {
 		this.#view.setUint32(at, value, true);
 	}
 
-	/** Makes room for `bytes` more and gives the place where they go. The buffer may be another one after it. */
+	/** Makes room for `bytes` more and returns their offset. The buffer may be replaced. */
 	#take(bytes: number): number {
 		const at = this.#length;
 		if (at + bytes > this.#buffer.length) this.#grow(at + bytes);
@@ -156,7 +156,7 @@ export class ByteReader {
 		this.#slab = slab;
 	}
 
-	/** Copies what is left out of a buffer that is only lent. Whoever keeps a part of it must have called this. */
+	/** Copies the unread bytes out of a borrowed buffer. A caller that keeps a part of them must call this first. */
 	own(): void {
 		if (this.#slab === null) return;
 		const copy = this.#slab.take(this.left);

@@ -9,8 +9,8 @@
  * | 8–15 | `req_id` u64 | chosen by the client, repeated in every answer |
  * | 16– | payload | `len` bytes |
  *
- * {@link FrameGatherer} makes frames of whatever pieces a socket gives. Its memory follows the bytes that came, never the
- * length that a header promises, and a frame over its bound is refused as soon as the header is there.
+ * {@link FrameGatherer} makes frames of the pieces that a socket delivers. Its memory follows the bytes that
+ * arrived, never the length that a header declares. It rejects a frame over its limit as soon as the header is complete.
  */
 
 import { ProtocolError } from "../core/errors.js";
@@ -99,7 +99,7 @@ export class GatheredFrame implements Frame {
 		return (BigInt(this.#idHigh) << 32n) | BigInt(this.#idLow);
 	}
 
-	/** The request's id as a number: exact for every id that this client gives. */
+	/** The request's id as a number: exact for every id that this client assigns. */
 	get id(): number {
 		return this.#idHigh * 2 ** 32 + this.#idLow;
 	}
@@ -120,12 +120,12 @@ export class FrameTooLongError extends ProtocolError {
 /** What a socket may put there at once. */
 const ROOM_BYTES = 64 << 10;
 const CAPACITY_BYTES = 4 * ROOM_BYTES;
-/** A frame from this size on takes the memory with it in which it was gathered; of smaller ones, what is kept is copied. */
+/** A frame from this size on keeps the memory in which it was gathered; a smaller one is copied if it is kept. */
 const LARGE_FRAME_BYTES = 1 << 20;
 const NOTHING = new ByteReader(Buffer.alloc(0));
 
 /**
- * Makes frames of the pieces that a socket gives.
+ * Makes frames of the pieces that a socket delivers.
  *
  * The socket reads into {@link room}, one buffer for the connection's life, and {@link filled} hands over every frame
  * that is whole. A frame is read where it lies; who keeps a part of it makes it its own, so that it keeps nothing else.
@@ -176,7 +176,7 @@ export class FrameGatherer {
 		this.#moveInto(Buffer.allocUnsafeSlow(Math.max(CAPACITY_BYTES, this.#end - this.#start + ROOM_BYTES)));
 	}
 
-	/** Moves what is held to the front, of a larger buffer if it fills more than half of this one. */
+	/** Moves the held bytes to the front, into a larger buffer if they fill more than half of this one. */
 	#makeRoom(): void {
 		const isCrowded = this.#end - this.#start > this.#buffer.length / 2;
 		this.#moveInto(isCrowded ? Buffer.allocUnsafeSlow(this.#buffer.length * 2) : this.#buffer);

@@ -239,7 +239,7 @@ export const getRange = readCodec<GetRange, { startDepth: number }>(
 	(input) => ({ startDepth: input.u32() }),
 );
 
-/** The three reads differ in what stands between context and limit. */
+/** The three reads differ in the field between context and limit. */
 function readCodec<T extends GetLast, Start extends object>(
 	msgType: number,
 	writeStart: (out: ByteWriter, request: T) => void,

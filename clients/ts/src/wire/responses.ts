@@ -36,7 +36,7 @@ export const session: ResponseCodec<Session> = {
 	read: (input) => ({ sessionId: input.u64(), version: input.u16() }),
 };
 
-/** Where a context stands. */
+/** A context's head. */
 export interface ContextHead {
 	/** The context. */
 	readonly contextId: ContextId;

@@ -2,7 +2,7 @@
  * Memory for the frames that are kept, cut from larger pieces.
  *
  * Asking the system for the memory of every page costs more than reading the page. Invariant: no two frames overlap,
- * and what was cut off is never written again. Who keeps a part of a frame of middling size keeps its whole piece;
+ * and the returned parts are never written again. Code that keeps a part of a medium-sized frame keeps its whole piece;
  * a small frame is not put there, so that keeping little keeps little.
  */
 

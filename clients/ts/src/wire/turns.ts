@@ -39,7 +39,7 @@ export interface TurnContent {
 	readonly payload: Uint8Array;
 }
 
-/** A turn as the server gives it. */
+/** A turn as the server returns it. */
 export interface Turn extends TurnContent {
 	/** Its id. */
 	readonly id: TurnId;
