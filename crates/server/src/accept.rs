@@ -83,7 +83,7 @@ async fn serve<P: Port>(
     shared: Arc<Shared>,
     newcomer: Newcomer,
 ) {
-    let Some(_place) = shared.connections.enter() else {
+    let Some(_slot) = shared.connections.try_open() else {
         return refuse(&mut stream, tls.is_some(), &port.refusal()).await;
     };
     if let Err(error) = stream.set_nodelay(true) {

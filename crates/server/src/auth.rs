@@ -86,7 +86,7 @@ impl fmt::Debug for Token {
 
 /// The kinds of request that the rules distinguish.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Ask {
+pub(crate) enum RequestKind {
     /// Reads: GET and HEAD.
     #[default]
     Read,
@@ -100,10 +100,10 @@ pub(crate) enum Ask {
 
 /// The parts of a request that decide whether it is served.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Facts<'a> {
+pub(crate) struct RequestHead<'a> {
     /// Whether the route needs no token.
     pub(crate) open: bool,
-    pub(crate) ask: Ask,
+    pub(crate) kind: RequestKind,
     pub(crate) host: Option<&'a str>,
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
@@ -115,18 +115,18 @@ pub(crate) struct Facts<'a> {
 
 /// How an admitted request is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Pass {
+pub(crate) enum Admission {
     /// The handler answers it.
-    Serve(Badge),
-    /// The gate answers it: with what its origin may send.
+    Serve(CallerKind),
+    /// The gate answers it with the methods and headers that its origin may use.
     Preflight,
 }
 
 /// The credential of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Badge {
-    /// The route needs none.
-    Nobody,
+pub(crate) enum CallerKind {
+    /// None: the route needs no token.
+    Anonymous,
     /// The owner's token or cookie, or nothing where no token is needed.
     Owner,
     /// A person's token.
@@ -222,33 +222,37 @@ impl Gate {
     }
 
     /// Decides about a request that arrived at the local address `local`.
-    pub(crate) fn decide(&self, facts: &Facts<'_>, local: IpAddr) -> Result<Pass, Denied> {
-        let host = facts.host.ok_or(Denied::NoHost)?;
+    pub(crate) fn decide(
+        &self,
+        head: &RequestHead<'_>,
+        local: IpAddr,
+    ) -> Result<Admission, Denied> {
+        let host = head.host.ok_or(Denied::NoHost)?;
         if !self.is_our_host(host, local) {
             return Err(Denied::Host(host.to_owned()));
         }
-        if let Some(origin) = facts.origin.filter(|origin| !self.may_call(origin, host)) {
+        if let Some(origin) = head.origin.filter(|origin| !self.may_call(origin, host)) {
             return Err(Denied::Origin(origin.to_owned()));
         }
-        if facts.ask == Ask::Preflight {
-            return Ok(Pass::Preflight);
+        if head.kind == RequestKind::Preflight {
+            return Ok(Admission::Preflight);
         }
-        let badge = if facts.open {
-            Badge::Nobody
+        let caller = if head.open {
+            CallerKind::Anonymous
         } else {
-            self.authenticate(facts)?
+            self.authenticate(head)?
         };
-        Ok(Pass::Serve(badge))
+        Ok(Admission::Serve(caller))
     }
 
-    fn authenticate(&self, facts: &Facts<'_>) -> Result<Badge, Denied> {
-        match (facts.bearer, &self.auth) {
-            (Some(bearer), auth) if auth.is_owner(bearer.as_bytes()) => Ok(Badge::Owner),
-            (Some(_), _) if facts.person => Ok(Badge::Person),
+    fn authenticate(&self, head: &RequestHead<'_>) -> Result<CallerKind, Denied> {
+        match (head.bearer, &self.auth) {
+            (Some(bearer), auth) if auth.is_owner(bearer.as_bytes()) => Ok(CallerKind::Owner),
+            (Some(_), _) if head.person => Ok(CallerKind::Person),
             // A wrong token is refused even where none is needed: its sender expects a check.
             (Some(_), _) => Err(Denied::WrongCredentials),
-            (None, Auth::Off(_)) => same_site(facts).map(|()| Badge::Owner),
-            (None, Auth::Token(owner)) => by_cookie(owner, facts).map(|()| Badge::Owner),
+            (None, Auth::Off(_)) => same_site(head).map(|()| CallerKind::Owner),
+            (None, Auth::Token(owner)) => by_cookie(owner, head).map(|()| CallerKind::Owner),
         }
     }
 
@@ -284,19 +288,21 @@ impl Gate {
 }
 
 /// Where no token is needed, a request must not come from a page of another site.
-fn same_site(facts: &Facts<'_>) -> Result<(), Denied> {
-    match facts.fetch_site {
-        Some(site) if facts.origin.is_none() && !matches!(site, "same-origin" | "none") => {
+fn same_site(head: &RequestHead<'_>) -> Result<(), Denied> {
+    match head.fetch_site {
+        Some(site) if head.origin.is_none() && !matches!(site, "same-origin" | "none") => {
             Err(Denied::CrossSite(site.to_owned()))
         }
         _ => Ok(()),
     }
 }
 
-fn by_cookie(owner: &Token, facts: &Facts<'_>) -> Result<(), Denied> {
-    match facts.cookie {
+fn by_cookie(owner: &Token, head: &RequestHead<'_>) -> Result<(), Denied> {
+    match head.cookie {
         Some(cookie) if !owner.matches_cookie(cookie) => Err(Denied::WrongCredentials),
-        Some(_) if facts.origin.is_none() && facts.ask != Ask::Read => Err(Denied::CookieAlone),
+        Some(_) if head.origin.is_none() && head.kind != RequestKind::Read => {
+            Err(Denied::CookieAlone)
+        }
         Some(_) => Ok(()),
         None => Err(Denied::NoCredentials),
     }

@@ -8,15 +8,16 @@ use std::sync::Arc;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Files that are reserved for the log, the index and the listeners.
+/// Files that are reserved for the log, the index and the listeners: without them, many connections
+/// could stop the writer.
 const FILES_KEPT_BACK: u64 = 128;
-/// More connections than this are never of use.
+/// The limit where the system sets none.
 const CONNECTIONS_MAX: u64 = 1 << 20;
 
 /// Counts connections against a maximum. Both ports share it.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
-    room: Arc<Semaphore>,
+    free: Arc<Semaphore>,
     max: usize,
 }
 
@@ -24,24 +25,24 @@ impl Connections {
     /// Allows `max` connections.
     pub(crate) fn new(max: usize) -> Self {
         Self {
-            room: Arc::new(Semaphore::new(max)),
+            free: Arc::new(Semaphore::new(max)),
             max,
         }
     }
 
     /// A slot for one connection, held until the permit is dropped; none if the server is full.
-    pub(crate) fn enter(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.room).try_acquire_owned().ok()
+    pub(crate) fn try_open(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.free).try_acquire_owned().ok()
     }
 
     /// Connections that are open now.
-    pub(crate) fn open(&self) -> usize {
-        self.max - self.room.available_permits()
+    pub(crate) fn open_count(&self) -> usize {
+        self.max - self.free.available_permits()
     }
 }
 
 /// Raises the process's file limit to the hard limit. Returns how many connections it allows.
-pub(crate) fn file_limit() -> usize {
+pub(crate) fn raise_file_limit() -> usize {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
@@ -49,10 +50,10 @@ pub(crate) fn file_limit() -> usize {
         limit = getrlimit(Resource::Nofile);
     }
     let files = limit.current.unwrap_or(CONNECTIONS_MAX);
-    let room = files
+    let connections = files
         .saturating_sub(FILES_KEPT_BACK)
         .clamp(16, CONNECTIONS_MAX);
-    usize::try_from(room).unwrap_or(usize::MAX >> 4)
+    usize::try_from(connections).unwrap_or(usize::MAX >> 4)
 }
 
 #[cfg(test)]
@@ -60,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_free_again_when_its_permit_is_dropped() {
+    fn a_slot_is_free_again_when_its_permit_is_dropped() {
         let connections = Connections::new(1);
-        let first = connections.enter();
-        assert!(first.is_some() && connections.enter().is_none());
-        assert_eq!(connections.open(), 1);
+        let first = connections.try_open();
+        assert!(first.is_some() && connections.try_open().is_none());
+        assert_eq!(connections.open_count(), 1);
         drop(first);
-        assert!(connections.enter().is_some());
+        assert!(connections.try_open().is_some());
     }
 }

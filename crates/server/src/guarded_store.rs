@@ -23,7 +23,7 @@ use turnkeep_store::{Command, Context, FsRoot, Outcome, ReadError, Registry, Sta
 use turnkeep_types::{BlobHash, BlobPrefix, ContextId, TurnId};
 use turnkeep_wire::ErrorCode;
 
-pub(crate) use content::{ContentAccess, ContentReader, UnrecordedRead};
+pub(crate) use content::{ContentAccess, ContentReader};
 
 use crate::error::ApiError;
 use crate::handle::{Answer, StoreHandle, SubmitPermit};

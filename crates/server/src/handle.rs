@@ -94,6 +94,7 @@ impl StoreHandle {
             // The receiver is gone if the connection ended. The command still took effect.
             drop(sender.send(answer));
         });
+        // The store dropped the closure and with it the sender, so the answer is `Closed`.
         if let Err(error) = submitted {
             tracing::debug!(%error, "the store takes no command");
         }

@@ -1,8 +1,8 @@
 //! The network shell: the binary protocol and the HTTP gateway in front of one store.
 //!
-//! [`serve`] is the composition root. `convert` checks requests against the limits and turns them
-//! into commands. `guarded_store` is the handlers' way to the store and protects the contexts of
-//! worlds. `error` gives every failure its code, the same on both ports.
+//! Read `run` first: it starts the server and lists the modules. `convert` checks requests against
+//! the limits and turns them into commands. `guarded_store` is the handlers' way to the store and
+//! protects the contexts of worlds. `error` gives every failure its code, the same on both ports.
 //!
 //! Bytes from a peer never panic the server. The memory of one connection is bounded, and so is the
 //! memory of all connections together (`memory`). Long work runs on worker threads, so a connection

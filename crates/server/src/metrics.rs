@@ -156,7 +156,7 @@ impl Collector for StoreCounters {
             (
                 "connections",
                 "Open connections on both ports",
-                self.connections.open(),
+                self.connections.open_count(),
             ),
             (
                 "memory_budget_bytes",

@@ -20,6 +20,7 @@ impl Shared {
     /// Publishes a bundle; returns whether it is new.
     pub(crate) async fn publish_bundle(&self, id: String, json: Bytes) -> Result<bool, ApiError> {
         let command = self.bundle_command(id, json.clone())?;
+        // Held until the writer has parsed the bundle.
         let permit = if json.len() >= LARGE_FROM_BYTES {
             let bytes = READ_PER_BYTE * json.len();
             Some(self.memory.acquire_beside(json.len(), bytes).await?)

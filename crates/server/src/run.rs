@@ -1,10 +1,23 @@
-//! The composition root: binds both ports, builds what the connections share, and starts the two
-//! accept loops.
+//! Starts and stops the server. This file is the table of contents of the crate.
 //!
-//! The accept loops, the connections and the worlds start their tasks in one tracker.
-//! [`Running::shutdown`] waits until that tracker is empty. The caller owns the runtime and the
-//! store: it opens the store before [`serve`] and closes it after the shutdown. The server answers
-//! nothing before both ports are bound.
+//! [`serve`] binds the two ports, builds the state that all connections share, and starts one accept
+//! loop per port:
+//!
+//! | what | where |
+//! |---|---|
+//! | accepting connections, TLS, limits for connections without a token | `accept`, `tls`, `unauthenticated`, `connections` |
+//! | the binary protocol: connections, requests, subscriptions | `tcp` |
+//! | HTTP, SSE and the status page; MCP | `http`, `mcp` |
+//! | who the caller is and what the caller may do | `auth`, `principal`, `world_caller` |
+//! | requests as commands, errors as codes | `convert`, `error` |
+//! | the way to the store | `guarded_store`, then `handle` |
+//! | worlds and their attached writers | `ledger`, `child_process` |
+//! | limits: memory, worker threads, rates | `memory`, `workers`, `tool_rate`, `write_rate` |
+//! | captured turns, beside the server | `broker` |
+//!
+//! The caller owns the runtime and the store: it opens the store before [`serve`] and closes it after
+//! [`Running::shutdown`]. All tasks are in one tracker, and the shutdown waits until it is empty. If
+//! [`serve`] fails, no port is open and no request was answered.
 
 use std::io;
 use std::net::SocketAddr;
@@ -87,6 +100,7 @@ pub async fn serve(
         files.map(|files| tls::acceptor(files, http)).transpose()
     };
     let (tcp_tls, http_tls) = (tls_acceptor(false)?, tls_acceptor(true)?);
+    // Both before the first answer: if one port is taken, the other must not serve anybody.
     let tcp = BoundListener::bind(config.tcp_addr)?;
     let http = BoundListener::bind(config.http_addr)?;
     let addrs = BoundAddrs {
@@ -139,7 +153,7 @@ pub(crate) fn build_shared(
 ) -> Result<Arc<Shared>, ServeError> {
     let store = StoreHandle::new(store, config.queue_commands_max);
     // The file limit also bounds a configured maximum: more connections could not be accepted.
-    let files_allow = connections::file_limit();
+    let files_allow = connections::raise_file_limit();
     let connections = Connections::new(
         config
             .connections_max

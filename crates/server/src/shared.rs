@@ -1,7 +1,7 @@
 //! What every connection of both ports uses: the store, the worlds, the limits and the counters.
 //!
-//! The composition root makes one [`Shared`]. Tasks start through it, so that shutdown can wait for
-//! them.
+//! `run` makes one [`Shared`] per server. Every task starts through [`Shared::spawn`], so that the
+//! shutdown can wait for it and, after the grace period, abandon it.
 
 use std::sync::{Arc, OnceLock};
 

@@ -1,6 +1,7 @@
-//! Threads for long work, so that the runtime's own threads never wait for it.
+//! Runs long work on blocking threads, so that the runtime's own threads never wait for it.
 //!
-//! The server waits for this work at shutdown.
+//! Work on large bytes has a limited number of slots. The server waits for all work at shutdown. Work
+//! that panics gives its caller an `Internal` error.
 
 use std::sync::Arc;
 

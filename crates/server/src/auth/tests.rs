@@ -18,16 +18,16 @@ fn with_token() -> Gate {
     gate(Auth::Token(Token::new("secret")))
 }
 
-fn get<'a>() -> Facts<'a> {
-    Facts {
+fn get<'a>() -> RequestHead<'a> {
+    RequestHead {
         host: Some(HOST),
-        ..Facts::default()
+        ..RequestHead::default()
     }
 }
 
-fn post<'a>() -> Facts<'a> {
-    Facts {
-        ask: Ask::Change,
+fn post<'a>() -> RequestHead<'a> {
+    RequestHead {
+        kind: RequestKind::Change,
         ..get()
     }
 }
@@ -35,13 +35,13 @@ fn post<'a>() -> Facts<'a> {
 #[test]
 fn host_must_be_a_name_of_ours() {
     fn check(host: Option<&str>, expect: bool) {
-        let facts = Facts {
+        let head = RequestHead {
             host,
             open: true,
-            ..Facts::default()
+            ..RequestHead::default()
         };
         assert_eq!(
-            with_token().decide(&facts, LOCAL).is_ok(),
+            with_token().decide(&head, LOCAL).is_ok(),
             expect,
             "{host:?}"
         );
@@ -75,50 +75,50 @@ fn host_must_be_a_name_of_ours() {
 
 #[test]
 fn the_address_that_a_connection_arrived_at_is_a_name_of_ours() {
-    let facts = Facts {
+    let head = RequestHead {
         host: Some("[2001:db8::7]:9010"),
         open: true,
-        ..Facts::default()
+        ..RequestHead::default()
     };
     assert!(
         with_token()
-            .decide(&facts, "2001:db8::7".parse().unwrap())
+            .decide(&head, "2001:db8::7".parse().unwrap())
             .is_ok()
     );
-    assert!(with_token().decide(&facts, LOCAL).is_err());
+    assert!(with_token().decide(&head, LOCAL).is_err());
 }
 
 #[test]
 fn an_origin_must_be_ours_or_listed_whatever_the_credentials() {
     fn check(origin: &str, expect: bool) {
-        for facts in [
+        for head in [
             get(),
             post(),
-            Facts {
+            RequestHead {
                 open: true,
                 ..get()
             },
-            Facts {
-                ask: Ask::Preflight,
+            RequestHead {
+                kind: RequestKind::Preflight,
                 ..get()
             },
         ] {
-            let facts = Facts {
+            let head = RequestHead {
                 origin: Some(origin),
                 bearer: Some("secret"),
-                ..facts
+                ..head
             };
             assert_eq!(
-                with_token().decide(&facts, LOCAL).is_ok(),
+                with_token().decide(&head, LOCAL).is_ok(),
                 expect,
-                "{facts:?}"
+                "{head:?}"
             );
             assert_eq!(
                 gate(Auth::Off(Some(Token::new("secret"))))
-                    .decide(&facts, LOCAL)
+                    .decide(&head, LOCAL)
                     .is_ok(),
                 expect,
-                "{facts:?}"
+                "{head:?}"
             );
         }
     }
@@ -142,97 +142,97 @@ fn an_origin_must_be_ours_or_listed_whatever_the_credentials() {
 fn credentials_decide_when_a_token_is_set() {
     let cookie = Token::new("secret").cookie;
     let cookie = cookie.as_str();
-    let check = |facts: Facts<'_>, expect: Result<Pass, Denied>| {
-        assert_eq!(with_token().decide(&facts, LOCAL), expect, "{facts:?}");
+    let check = |head: RequestHead<'_>, expect: Result<Admission, Denied>| {
+        assert_eq!(with_token().decide(&head, LOCAL), expect, "{head:?}");
     };
     check(
-        Facts {
+        RequestHead {
             open: true,
             ..get()
         },
-        Ok(Pass::Serve(Badge::Nobody)),
+        Ok(Admission::Serve(CallerKind::Anonymous)),
     );
     check(get(), Err(Denied::NoCredentials));
     check(post(), Err(Denied::NoCredentials));
     check(
-        Facts {
+        RequestHead {
             origin: Some(OURS),
             ..get()
         },
         Err(Denied::NoCredentials),
     );
     check(
-        Facts {
-            ask: Ask::Preflight,
+        RequestHead {
+            kind: RequestKind::Preflight,
             origin: Some(OURS),
             ..get()
         },
-        Ok(Pass::Preflight),
+        Ok(Admission::Preflight),
     );
-    for facts in [
+    for head in [
         get(),
         post(),
-        Facts {
-            ask: Ask::Upgrade,
+        RequestHead {
+            kind: RequestKind::Upgrade,
             ..get()
         },
     ] {
         check(
-            Facts {
+            RequestHead {
                 bearer: Some("secret"),
-                ..facts
+                ..head
             },
-            Ok(Pass::Serve(Badge::Owner)),
+            Ok(Admission::Serve(CallerKind::Owner)),
         );
         check(
-            Facts {
+            RequestHead {
                 bearer: Some("secreT"),
-                ..facts
+                ..head
             },
             Err(Denied::WrongCredentials),
         );
         check(
-            Facts {
+            RequestHead {
                 bearer: Some("wrong"),
                 cookie: Some(cookie),
-                ..facts
+                ..head
             },
             Err(Denied::WrongCredentials),
         );
         check(
-            Facts {
+            RequestHead {
                 cookie: Some(cookie),
                 origin: Some(OURS),
-                ..facts
+                ..head
             },
-            Ok(Pass::Serve(Badge::Owner)),
+            Ok(Admission::Serve(CallerKind::Owner)),
         );
         check(
-            Facts {
+            RequestHead {
                 cookie: Some("secret"),
-                ..facts
+                ..head
             },
             Err(Denied::WrongCredentials),
         );
     }
     check(
-        Facts {
+        RequestHead {
             cookie: Some(cookie),
             ..get()
         },
-        Ok(Pass::Serve(Badge::Owner)),
+        Ok(Admission::Serve(CallerKind::Owner)),
     );
     check(
-        Facts {
+        RequestHead {
             cookie: Some(cookie),
             ..post()
         },
         Err(Denied::CookieAlone),
     );
     check(
-        Facts {
+        RequestHead {
             cookie: Some(cookie),
-            ask: Ask::Upgrade,
+            kind: RequestKind::Upgrade,
             ..get()
         },
         Err(Denied::CookieAlone),
@@ -241,50 +241,50 @@ fn credentials_decide_when_a_token_is_set() {
 
 #[test]
 fn without_a_token_only_other_sites_are_refused() {
-    let check = |facts: Facts<'_>, expect: bool| {
+    let check = |head: RequestHead<'_>, expect: bool| {
         assert_eq!(
             gate(Auth::Off(Some(Token::new("secret"))))
-                .decide(&facts, LOCAL)
+                .decide(&head, LOCAL)
                 .is_ok(),
             expect,
-            "{facts:?}"
+            "{head:?}"
         );
     };
-    for facts in [get(), post()] {
-        check(facts, true);
+    for head in [get(), post()] {
+        check(head, true);
         check(
-            Facts {
+            RequestHead {
                 fetch_site: Some("same-origin"),
-                ..facts
+                ..head
             },
             true,
         );
         check(
-            Facts {
+            RequestHead {
                 fetch_site: Some("none"),
-                ..facts
+                ..head
             },
             true,
         );
         check(
-            Facts {
+            RequestHead {
                 fetch_site: Some("cross-site"),
-                ..facts
+                ..head
             },
             false,
         );
         check(
-            Facts {
+            RequestHead {
                 fetch_site: Some("same-site"),
-                ..facts
+                ..head
             },
             false,
         );
         check(
-            Facts {
+            RequestHead {
                 fetch_site: Some("cross-site"),
                 origin: Some("https://app.example"),
-                ..facts
+                ..head
             },
             true,
         );
@@ -298,34 +298,34 @@ fn a_token_that_is_sent_counts_also_where_none_is_needed() {
         gate(Auth::Off(Some(Token::new("secret")))),
         gate(Auth::Off(None)),
     ] {
-        let check = |facts: Facts<'_>, expect: Result<Pass, Denied>| {
-            assert_eq!(gate.decide(&facts, LOCAL), expect, "{facts:?}");
+        let check = |head: RequestHead<'_>, expect: Result<Admission, Denied>| {
+            assert_eq!(gate.decide(&head, LOCAL), expect, "{head:?}");
         };
-        for facts in [get(), post()] {
-            let sent = Facts {
+        for head in [get(), post()] {
+            let sent = RequestHead {
                 bearer: Some("a person's"),
-                ..facts
+                ..head
             };
             check(sent, Err(Denied::WrongCredentials));
             check(
-                Facts {
+                RequestHead {
                     person: true,
                     ..sent
                 },
-                Ok(Pass::Serve(Badge::Person)),
+                Ok(Admission::Serve(CallerKind::Person)),
             );
             check(
-                Facts {
+                RequestHead {
                     person: true,
                     open: true,
                     ..sent
                 },
-                Ok(Pass::Serve(Badge::Nobody)),
+                Ok(Admission::Serve(CallerKind::Anonymous)),
             );
             check(
-                Facts {
+                RequestHead {
                     bearer: Some(""),
-                    ..facts
+                    ..head
                 },
                 Err(Denied::WrongCredentials),
             );

@@ -1,275 +1,215 @@
-//! One connection: read a request, have it decided, do what follows, answer; then the next one.
+//! One connection of the broker: reads a request, lets the state machine decide, performs the
+//! effect, and answers, before it reads the next request.
+//!
+//! Three futures share the task: [`answer_requests`], the writing of queued frames, and
+//! [`send_screen`] for a connection that watches a terminal. The connection ends with the first of
+//! them that ends. The broker disconnects its session however the task ends.
 
-use bytes::BytesMut;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
-use tokio::net::unix::OwnedReadHalf;
-use tokio::time::{Instant, timeout, timeout_at};
-use turnkeep_session::broker::{Answer, ConnId, Outcome};
+use tokio::time::timeout;
+use turnkeep_session::broker::{Answer, ConnId};
 use turnkeep_types::broker::{
     Hello, ListSessions, Reason, Refusal, Reply, Request, Role, ServerMessage, Shown,
 };
-use turnkeep_wire::broker::{Incoming, decode_request, encode_message, next_frame};
+use turnkeep_wire::broker::{Incoming, encode_message};
 
-use super::hub::Hub;
-use super::outbox::Outbox;
-use super::sinks;
-use super::viewer::{View, Viewer};
+use super::message_reader::MessageReader;
+use super::screen_queue::{ScreenEvent, ScreenQueue};
+use super::shared::BrokerShared;
+use super::sinks::perform_effect;
+use super::write_queue::WriteQueue;
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 
-const READ_BYTES: usize = 32 << 10;
+/// The id of a response that ends the connection: the broker could not read a request's id.
+const NO_REQUEST: u32 = 0;
 
-/// Serves a connection until it ends, whoever ends it.
-pub(super) async fn serve(mut stream: UnixStream, hub: &Hub) {
-    let Some(_place) = hub.connections.enter() else {
-        return refuse(
-            &mut stream,
-            Refusal::new(Reason::Busy, "too many connections"),
-            hub,
-        )
-        .await;
+/// Serves a connection until either side ends it.
+pub(super) async fn serve_connection(mut stream: UnixStream, shared: &BrokerShared) {
+    let Some(_slot) = shared.connections.try_open() else {
+        let refusal = Refusal::new(Reason::Busy, "too many connections");
+        return refuse_connection(&mut stream, refusal, shared).await;
     };
-    match stream.peer_cred() {
-        Ok(peer) if peer.uid() == hub.peer_uid => {}
-        _ => return refuse(&mut stream, Reason::NotPermitted.into(), hub).await,
+    let is_permitted = stream
+        .peer_cred()
+        .is_ok_and(|peer| peer.uid() == shared.peer_uid);
+    if !is_permitted {
+        return refuse_connection(&mut stream, Reason::NotPermitted.into(), shared).await;
     }
-    let (conn, line) = hub.enter();
-    let outbox = &line.outbox;
-    let _left = Leave { hub, conn, outbox };
-    let (read, write) = stream.into_split();
-    let inbox = Inbox {
-        read,
-        buffer: BytesMut::new(),
-        permits: Vec::new(),
+    let (conn, queues) = shared.add_peer();
+    let frames = &queues.frames;
+    let _disconnect = DisconnectOnDrop {
+        shared,
+        conn,
+        frames,
     };
-    let drained = outbox.drain(write, hub.timeouts.write);
-    tokio::pin!(drained);
+    let (read_half, write_half) = stream.into_split();
+    let reader = MessageReader::new(read_half);
+    let write_frames = frames.write_all(write_half, shared.timeouts.write);
+    tokio::pin!(write_frames);
     tokio::select! {
-        () = converse(inbox, hub, conn, outbox) => {
-            outbox.close();
-            // What was answered last is still to be read, by a client that may be slow or gone.
-            if timeout(hub.timeouts.write, drained).await.is_err() {
-                tracing::debug!("a connection ended before its last answer was read");
+        () = answer_requests(reader, shared, conn, frames) => {
+            frames.close();
+            // The last response may tell why the connection ends, so it is still written.
+            if timeout(shared.timeouts.write, write_frames).await.is_err() {
+                tracing::debug!("a connection ended before its last response was read");
             }
         }
-        () = &mut drained => {}
-        () = present(&line.viewer, hub, conn, outbox) => {}
+        () = &mut write_frames => {}
+        () = send_screen(&queues.screen, shared, conn, frames) => {}
     }
 }
 
-/// Sends what a connection watches, piece by piece, for as long as there is a connection.
-async fn present(viewer: &Viewer, hub: &Hub, conn: ConnId, outbox: &Outbox) {
+/// Disconnects the connection however its task ends.
+struct DisconnectOnDrop<'a> {
+    shared: &'a BrokerShared,
+    conn: ConnId,
+    frames: &'a WriteQueue,
+}
+
+impl Drop for DisconnectOnDrop<'_> {
+    fn drop(&mut self) {
+        self.frames.close();
+        self.shared.remove_peer(self.conn);
+    }
+}
+
+/// Tells the peer why the broker does not serve it.
+async fn refuse_connection(stream: &mut UnixStream, refusal: Refusal, shared: &BrokerShared) {
+    let Ok(frame) = encode_message(&response(NO_REQUEST, Err(refusal))) else {
+        return;
+    };
+    let written = timeout(shared.timeouts.write, stream.write_all(&frame)).await;
+    if !matches!(written, Ok(Ok(()))) {
+        tracing::debug!("a refused connection did not read the reason");
+    }
+}
+
+/// Sends the terminal that the connection watches. Never ends by itself.
+async fn send_screen(
+    screen: &ScreenQueue,
+    shared: &BrokerShared,
+    conn: ConnId,
+    frames: &WriteQueue,
+) {
     loop {
-        let message = match viewer.next().await {
-            View::Shown(shown) => ServerMessage::Screen(Shown::clone(&shown)),
-            View::Ended(session) => ServerMessage::WatchEnded {
+        let message = match screen.next_event().await {
+            ScreenEvent::Piece(shown) => ServerMessage::Screen(Shown::clone(&shown)),
+            ScreenEvent::Ended(session) => ServerMessage::WatchEnded {
                 session,
                 reason: Reason::SessionDisconnected,
             },
-            View::Behind => {
-                hub.repaint(conn);
+            ScreenEvent::Behind => {
+                shared.request_repaint(conn);
                 continue;
             }
         };
         match encode_message(&message) {
-            Ok(frame) => outbox.view(frame).await,
-            Err(error) => tracing::error!(%error, "what a terminal shows is too long to be sent"),
+            Ok(frame) => frames.send_screen_piece(frame).await,
+            Err(error) => tracing::error!(%error, "a piece of a terminal could not be encoded"),
         }
     }
 }
 
-/// Lets the connection go however its task ends.
-struct Leave<'a> {
-    hub: &'a Hub,
+/// Answers requests until the peer closes the connection, or a request ends it.
+async fn answer_requests(
+    mut reader: MessageReader,
+    shared: &BrokerShared,
     conn: ConnId,
-    outbox: &'a Outbox,
-}
-
-impl Drop for Leave<'_> {
-    fn drop(&mut self) {
-        self.outbox.close();
-        self.hub.leave(self.conn);
-    }
-}
-
-/// Says why a connection is not served.
-async fn refuse(stream: &mut UnixStream, refusal: Refusal, hub: &Hub) {
-    let Ok(frame) = encode_message(&ended(refusal)) else {
-        return;
-    };
-    if !matches!(
-        timeout(hub.timeouts.write, stream.write_all(&frame)).await,
-        Ok(Ok(()))
-    ) {
-        tracing::debug!("a refused connection did not hear why");
-    }
-}
-
-async fn converse(mut inbox: Inbox, hub: &Hub, conn: ConnId, outbox: &Outbox) {
-    let mut greeted = false;
+    frames: &WriteQueue,
+) {
+    let mut has_greeted = false;
     loop {
-        let incoming = match inbox.next(hub, greeted).await {
+        let incoming = match reader.read_message(shared, has_greeted).await {
             Ok(Some(incoming)) => incoming,
             Ok(None) => return,
-            Err(refusal) => return answer(outbox, hub, ended(refusal)).await,
+            Err(refusal) => {
+                return send_response(frames, shared, response(NO_REQUEST, Err(refusal))).await;
+            }
         };
-        let hello = match &incoming.request {
-            Ok(Request::Hello(Hello { role, .. })) => Some(*role),
-            _ => None,
-        };
-        if greeted
-            && matches!(
-                incoming.request,
-                Ok(Request::ListSessions(ListSessions { settled: true, .. }))
-            )
-        {
-            hub.settled().await;
+        if has_greeted && wants_settled_list(&incoming) {
+            shared.wait_until_settled().await;
         }
-        let Outcome {
-            answer: decided,
-            close,
-            ..
-        } = hub.apply(conn, incoming.request);
-        if matches!(decided, Answer::Greeting(Ok(()))) {
-            greeted = true;
-            if hello == Some(Role::Wrapper) {
-                outbox.be_patient();
+        let is_wrapper = is_wrapper_hello(&incoming);
+        let outcome = shared.apply(conn, incoming.request);
+        if matches!(outcome.answer, Answer::Greeting(Ok(()))) {
+            has_greeted = true;
+            if is_wrapper {
+                frames.remove_deadline();
             }
         }
-        let message = match decided {
-            Answer::Greeting(outcome) => ServerMessage::HelloAck(outcome),
-            Answer::Response(outcome) => ServerMessage::Response {
-                id: incoming.id,
-                outcome,
-            },
-            Answer::Found(turn) => {
-                let outcome = Ok(Reply::Turn(Box::new(turn.to_found_turn())));
-                ServerMessage::Response {
-                    id: incoming.id,
-                    outcome,
-                }
-            }
-            Answer::After(effect) => {
-                let outcome = sinks::perform(*effect, hub).await;
-                ServerMessage::Response {
-                    id: incoming.id,
-                    outcome,
-                }
-            }
-        };
-        answer(outbox, hub, message).await;
-        if close {
+        let message = perform_answer(incoming.id, outcome.answer, shared).await;
+        send_response(frames, shared, message).await;
+        if outcome.close {
             return;
         }
-        outbox.answered().await;
+        // Bounds the responses in the queue: the next request waits until this one is written.
+        frames.wait_for_responses().await;
     }
 }
 
-/// What a connection hears that is not served further: there is no id to answer to.
-fn ended(refusal: Refusal) -> ServerMessage {
-    ServerMessage::Response {
-        id: 0,
-        outcome: Err(refusal),
+/// Whether the request is for a list of sessions that includes those of an earlier broker.
+fn wants_settled_list(incoming: &Incoming) -> bool {
+    matches!(
+        incoming.request,
+        Ok(Request::ListSessions(ListSessions { settled: true, .. }))
+    )
+}
+
+fn is_wrapper_hello(incoming: &Incoming) -> bool {
+    matches!(
+        incoming.request,
+        Ok(Request::Hello(Hello {
+            role: Role::Wrapper,
+            ..
+        }))
+    )
+}
+
+/// Makes the message that answers a request, after performing its effect if it has one.
+async fn perform_answer(id: u32, answer: Answer, shared: &BrokerShared) -> ServerMessage {
+    match answer {
+        Answer::Greeting(outcome) => ServerMessage::HelloAck(outcome),
+        Answer::Response(outcome) => response(id, outcome),
+        // The turn is copied here and not in the state machine, where others would wait for it.
+        Answer::Found(turn) => response(id, Ok(Reply::Turn(Box::new(turn.to_found_turn())))),
+        Answer::After(effect) => response(id, perform_effect(*effect, shared).await),
     }
 }
 
-async fn answer(outbox: &Outbox, hub: &Hub, message: ServerMessage) {
-    let bytes = large_bytes(&message);
-    let permit = match (bytes, &message) {
-        (LARGE_FROM_BYTES.., ServerMessage::Response { id, .. }) => {
-            match hub.memory.acquire(bytes).await {
-                Ok(permit) => Ok(Some(permit)),
-                Err(_) => Err(ServerMessage::Response {
-                    id: *id,
-                    outcome: Err(Reason::Busy.into()),
-                }),
-            }
+fn response(id: u32, outcome: Result<Reply, Refusal>) -> ServerMessage {
+    ServerMessage::Response { id, outcome }
+}
+
+/// Queues a response. A large one needs a memory permit, and becomes a refusal without it.
+async fn send_response(frames: &WriteQueue, shared: &BrokerShared, mut message: ServerMessage) {
+    let mut permit = None;
+    if let ServerMessage::Response { id, outcome } = &mut message {
+        match acquire_permit(outcome, shared).await {
+            Ok(acquired) => permit = acquired,
+            Err(refusal) => message = response(*id, Err(refusal)),
         }
-        _ => Ok(None),
-    };
-    let (permit, message) = match permit {
-        Ok(permit) => (permit, message),
-        Err(busy) => (None, busy),
-    };
+    }
     match encode_message(&message) {
-        Ok(frame) => outbox.answer(frame, permit),
-        Err(error) => tracing::error!(%error, "an answer is too long to be sent"),
+        Ok(frame) => frames.push_response(frame, permit),
+        Err(error) => tracing::error!(%error, "a response could not be encoded"),
     }
 }
 
-/// The bytes of those parts of a message that may be large.
-fn large_bytes(message: &ServerMessage) -> usize {
-    let ServerMessage::Response {
-        outcome: Ok(Reply::Turn(turn)),
-        ..
-    } = message
-    else {
-        return 0;
+/// Acquires the permit of a large response. Only turns can be large.
+async fn acquire_permit(
+    outcome: &Result<Reply, Refusal>,
+    shared: &BrokerShared,
+) -> Result<Option<MemoryPermit>, Refusal> {
+    let Ok(Reply::Turn(turn)) = outcome else {
+        return Ok(None);
     };
-    turn.content.len()
+    let bytes = turn.content.len()
         + turn.text.as_ref().map_or(0, String::len)
-        + turn.raw.as_ref().map_or(0, bytes::Bytes::len)
-}
-
-/// The reading side: bytes until they are a message.
-struct Inbox {
-    read: OwnedReadHalf,
-    buffer: BytesMut,
-    /// For what a large message has sent so far.
-    permits: Vec<MemoryPermit>,
-}
-
-impl Inbox {
-    /// The next message; none when the peer has ended. A refusal ends the connection.
-    async fn next(&mut self, hub: &Hub, greeted: bool) -> Result<Option<Incoming>, Refusal> {
-        let mut deadline = (!greeted).then(|| Instant::now() + hub.timeouts.hello);
-        loop {
-            if let Some(incoming) = self.take()? {
-                return Ok(Some(incoming));
-            }
-            if !self.buffer.is_empty() && deadline.is_none() {
-                deadline = Some(Instant::now() + hub.timeouts.message);
-            }
-            self.prepare_read(hub).await?;
-            let read = self.read.read_buf(&mut self.buffer);
-            let read = match deadline {
-                None => read.await,
-                Some(deadline) => timeout_at(deadline, read).await.map_err(|_| {
-                    Refusal::new(Reason::Malformed, "the message was not whole in time")
-                })?,
-            };
-            match read {
-                Ok(0) | Err(_) => return Ok(None),
-                Ok(_) => {}
-            }
-        }
+        + turn.raw.as_ref().map_or(0, bytes::Bytes::len);
+    if bytes < LARGE_FROM_BYTES {
+        return Ok(None);
     }
-
-    fn take(&mut self) -> Result<Option<Incoming>, Refusal> {
-        let body = next_frame(&mut self.buffer)
-            .map_err(|error| Refusal::new(Reason::PayloadTooLarge, error.to_string()))?;
-        let Some(body) = body else { return Ok(None) };
-        let incoming = decode_request(&body)
-            .map_err(|error| Refusal::new(Reason::Malformed, error.to_string()))?;
-        if body.len() > LARGE_FROM_BYTES {
-            // What was decoded holds its own bytes: the large buffer is given back.
-            self.buffer = BytesMut::from(&self.buffer[..]);
-            self.permits.clear();
-        }
-        Ok(Some(incoming))
-    }
-
-    /// Prepares the next read; beyond some size it needs a part of the budget that all connections
-    /// share.
-    async fn prepare_read(&mut self, hub: &Hub) -> Result<(), Refusal> {
-        self.buffer.reserve(READ_BYTES);
-        let held = self.permits.len() * LARGE_FROM_BYTES;
-        if self.buffer.len() >= held + LARGE_FROM_BYTES {
-            let permit = hub.memory.acquire(LARGE_FROM_BYTES).await;
-            let permit =
-                permit.map_err(|_| Refusal::new(Reason::Busy, "no memory for a large message"))?;
-            self.permits.push(permit);
-        }
-        Ok(())
-    }
+    let acquired = shared.memory.acquire(bytes).await;
+    acquired.map(Some).map_err(|_| Reason::Busy.into())
 }

@@ -1,5 +1,10 @@
-//! Writes a file whole or not at all: beside its place, synced, then renamed into it.
+//! The file sink: replaces a file completely or not at all.
+//!
+//! The content goes to a temporary file in the same directory, which is synced and then renamed. If
+//! a step fails, the temporary file is removed and the old file is unchanged. Only regular files are
+//! replaced: a symbolic link, a device or a socket at the path is refused.
 
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -8,63 +13,60 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use turnkeep_types::broker::{Reason, Refusal};
 
-/// Tells apart what is written beside its place at the same time.
-static NEXT: AtomicU64 = AtomicU64::new(0);
+/// Makes the names of temporary files unique within this process.
+static NEXT_TEMPORARY: AtomicU64 = AtomicU64::new(0);
+/// A file name has at most 255 bytes. The temporary name adds a dot, two numbers and `.tmp`.
+const NAME_BYTES_MAX: usize = 200;
 
-/// Replaces the file at `path`, which is made if it is not there. A file that is there keeps its
-/// mode.
-pub(super) fn write(path: &Path, content: &[u8]) -> Result<(), Refusal> {
-    let permissions = replaceable(path)?;
-    let beside = beside(path)?;
-    let failed = |error: io::Error| failure(path, &error);
-    let written = create(&beside).and_then(|mut file| {
+/// Replaces the file at `path`, or creates it. An existing file keeps its mode.
+pub(super) fn replace_file(path: &Path, content: &[u8]) -> Result<(), Refusal> {
+    let permissions = check_replaceable(path)?;
+    let temporary = temporary_path(path)?;
+    let written = create_private(&temporary).and_then(|mut file| {
         file.write_all(content)?;
         file.set_permissions(permissions)?;
+        // Before the rename: after a crash the name must not point to an empty file.
         file.sync_data()?;
-        fs::rename(&beside, path)
+        fs::rename(&temporary, path)
     });
     written.map_err(|error| {
-        if let Err(error) = fs::remove_file(&beside)
+        if let Err(error) = fs::remove_file(&temporary)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, path = %beside.display(), "a half-written file stays");
+            tracing::warn!(%error, path = %temporary.display(), "a half-written file stays");
         }
-        failed(error)
+        io_refusal(path, &error)
     })
 }
 
-/// The mode that the file will have, if what is at the path may be replaced.
-fn replaceable(path: &Path) -> Result<Permissions, Refusal> {
+/// Checks that the path may be written. Returns the mode that the file will have.
+fn check_replaceable(path: &Path) -> Result<Permissions, Refusal> {
     match fs::symlink_metadata(path) {
-        Ok(found) if found.is_file() => Ok(found.permissions()),
+        Ok(metadata) if metadata.is_file() => Ok(metadata.permissions()),
         Ok(_) => Err(bad_path(path, "is there and is no regular file")),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Permissions::from_mode(0o600)),
-        Err(error) => Err(failure(path, &error)),
+        Err(error) => Err(io_refusal(path, &error)),
     }
 }
 
-fn beside(path: &Path) -> Result<PathBuf, Refusal> {
-    let ends_in_name = !path.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let name = path
-        .file_name()
-        .filter(|_| ends_in_name)
-        .ok_or_else(|| bad_path(path, "names no file"))?;
-    let mut hidden = std::ffi::OsString::from(".");
-    // A name may have 255 bytes; the file beside it needs some for itself.
-    hidden.push(if name.len() > 200 {
-        std::ffi::OsStr::new("turnkeep")
+/// The path of the temporary file: hidden, in the same directory, so that a rename is possible.
+fn temporary_path(path: &Path) -> Result<PathBuf, Refusal> {
+    // `Path` ignores a slash at the end, but `name/` means a directory.
+    let is_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let name = path.file_name().filter(|_| !is_directory);
+    let name = name.ok_or_else(|| bad_path(path, "names no file"))?;
+    let mut temporary = OsString::from(".");
+    temporary.push(if name.len() > NAME_BYTES_MAX {
+        OsStr::new("turnkeep")
     } else {
         name
     });
-    hidden.push(format!(
-        ".{}-{}.tmp",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    ));
-    Ok(path.with_file_name(hidden))
+    let number = NEXT_TEMPORARY.fetch_add(1, Ordering::Relaxed);
+    temporary.push(format!(".{}-{number}.tmp", std::process::id()));
+    Ok(path.with_file_name(temporary))
 }
 
-fn create(path: &Path) -> io::Result<File> {
+fn create_private(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -76,7 +78,7 @@ fn bad_path(path: &Path, what: &str) -> Refusal {
     Refusal::new(Reason::BadPath, format!("{} {what}", path.display()))
 }
 
-fn failure(path: &Path, error: &io::Error) -> Refusal {
+fn io_refusal(path: &Path, error: &io::Error) -> Refusal {
     let reason = match error.kind() {
         io::ErrorKind::NotFound
         | io::ErrorKind::NotADirectory
@@ -91,17 +93,17 @@ fn failure(path: &Path, error: &io::Error) -> Refusal {
 mod tests {
     use super::*;
 
-    fn reason(path: &Path) -> Reason {
-        write(path, b"new").unwrap_err().reason
+    fn refusal_reason(path: &Path) -> Reason {
+        replace_file(path, b"new").unwrap_err().reason
     }
 
     #[test]
-    fn a_file_is_made_or_replaced_and_nothing_else_is_left() {
+    fn a_file_is_created_or_replaced_and_no_temporary_file_is_left() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("turn.txt");
         let large = vec![0xff; 5 << 20];
         for content in [&b"one"[..], b"", &large] {
-            write(&path, content).unwrap();
+            replace_file(&path, content).unwrap();
             assert!(fs::read(&path).unwrap() == content);
         }
         assert_eq!(
@@ -109,19 +111,19 @@ mod tests {
             0o600
         );
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        write(&path, b"kept mode").unwrap();
+        replace_file(&path, b"kept mode").unwrap();
         assert_eq!(
             fs::metadata(&path).unwrap().permissions().mode() & 0o777,
             0o644
         );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
         let long = dir.path().join("n".repeat(255));
-        write(&long, b"long").unwrap();
+        replace_file(&long, b"long").unwrap();
         assert_eq!(fs::read(&long).unwrap(), b"long");
     }
 
     #[test]
-    fn anything_but_a_regular_file_is_left_alone() {
+    fn only_a_regular_file_is_replaced() {
         let dir = tempfile::tempdir().unwrap();
         let target = dir.path().join("target");
         fs::write(&target, b"old").unwrap();
@@ -136,17 +138,26 @@ mod tests {
             "/dev/null".into(),
             "/".into(),
         ] {
-            assert_eq!(reason(&path), Reason::BadPath, "{}", path.display());
+            assert_eq!(refusal_reason(&path), Reason::BadPath, "{}", path.display());
         }
-        assert_eq!(reason(&dir.path().join("no/such/file")), Reason::BadPath);
-        assert_eq!(reason(&dir.path().join("target/below")), Reason::BadPath);
-        assert_eq!(reason(&dir.path().join("slash/")), Reason::BadPath);
-        assert_eq!(reason(&dir.path().join("n".repeat(256))), Reason::BadPath);
+        assert_eq!(
+            refusal_reason(&dir.path().join("no/such/file")),
+            Reason::BadPath
+        );
+        assert_eq!(
+            refusal_reason(&dir.path().join("target/below")),
+            Reason::BadPath
+        );
+        assert_eq!(refusal_reason(&dir.path().join("slash/")), Reason::BadPath);
+        assert_eq!(
+            refusal_reason(&dir.path().join("n".repeat(256))),
+            Reason::BadPath
+        );
         assert_eq!(fs::read(&target).unwrap(), b"old");
         assert_eq!(
             fs::read_dir(dir.path()).unwrap().count(),
             3,
-            "nothing half written is left"
+            "no temporary file is left"
         );
     }
 }

@@ -1,21 +1,24 @@
-//! The broker's shell: a unix socket in front of the state machine in `turnkeep-session`.
+//! The broker's shell: a Unix socket in front of the state machine in `turnkeep-session`.
 //!
-//! A connection is one task: it reads a request, lets the machine decide, does what follows from
-//! that and waits for it, so that a slow sink or a slow reader stops nobody but the one who asked.
-//! What goes to a connection lies in its bounded outbox. The machine is behind a lock that is held
-//! for one decision and never while anything waits. Only the user's own processes are heard, and
-//! never over TCP.
+//! Each connection is one task (`connection`). It lets the state machine decide (`shared`), performs
+//! the effect (`sinks`) and waits for it, so a slow sink or a slow reader delays only the connection
+//! that asked. Frames to a connection wait in a bounded queue (`write_queue`, `screen_queue`). The
+//! state machine's lock is held for one decision and never during a wait.
+//!
+//! The broker serves only processes of its own user, and never listens on TCP. It cannot start if
+//! another broker runs on its socket. It stops if another one has replaced it (`listener`).
 
 mod connection;
-mod door;
 mod file_sink;
-mod hub;
-mod outbox;
+mod listener;
+mod message_reader;
+mod screen_queue;
+mod shared;
 mod sinks;
 mod socket;
 mod store_keeper;
 mod terminals;
-mod viewer;
+mod write_queue;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,37 +34,37 @@ pub use sinks::{Clipboard, Outlets, Sink, TurnKeeper};
 pub use socket::SocketError;
 pub(crate) use store_keeper::StoreKeeper;
 pub use terminals::Terminals;
-pub(crate) use terminals::{Seen, Watch};
+pub(crate) use terminals::{TerminalEvent, TerminalWatch};
 
 use crate::memory::MemoryBudget;
-use door::Door;
-use hub::Hub;
+use connection::serve_connection;
+use listener::BrokerListener;
+use shared::BrokerShared;
 
-/// How often sessions that have been gone for long enough are looked for when nobody asks anything.
+/// How often sessions whose linger time is over are removed. Requests remove them too.
 const EXPIRE_EVERY: Duration = Duration::from_secs(30);
 
-/// What the broker is told at start.
+/// The broker's configuration.
 #[derive(Debug, Clone)]
 pub struct BrokerConfig {
-    /// Where it listens; the directory around it is made if it is not there.
+    /// The socket's path. The broker creates the directory if it is missing.
     pub socket: PathBuf,
-    /// How much it keeps.
+    /// The limits of the rings.
     pub settings: Settings,
-    /// The user to whom the socket's directory must belong.
+    /// The user who must own the socket's directory.
     pub uid: u32,
-    /// The one user whose processes are heard: the same, but in tests.
+    /// The user whose processes may connect. Only tests set another one than `uid`.
     pub peer_uid: u32,
-    /// Connections at once.
+    /// Connections that may be open at once.
     pub connections_max: usize,
-    /// How long it waits for others.
+    /// How long the broker waits for peers and sinks.
     pub timeouts: BrokerTimeouts,
-    /// The memory that large messages share with a server in the same process; a broker that is
-    /// alone has its own.
+    /// The memory budget of the server in the same process. `None`: the broker makes its own.
     pub memory: Option<MemoryBudget>,
 }
 
 impl BrokerConfig {
-    /// The defaults, for this process's user, on this socket.
+    /// The defaults for this process's user.
     pub fn new(socket: impl Into<PathBuf>) -> Self {
         let uid = rustix::process::geteuid().as_raw();
         Self {
@@ -76,20 +79,20 @@ impl BrokerConfig {
     }
 }
 
-/// How long the broker waits for others before it gives up on them.
+/// How long the broker waits for peers and sinks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BrokerTimeouts {
-    /// Until hello is whole.
+    /// From the connect until hello is complete.
     pub hello: Duration,
-    /// Until a message that has begun is whole.
+    /// From the first byte of a message until it is complete.
     pub message: Duration,
-    /// Until a client has read an answer. A wrapper may be suspended: it is not hurried.
+    /// For a client to read one response. A wrapper may be suspended, so it has no deadline.
     pub write: Duration,
-    /// Until there is room for a large message.
-    pub room: Duration,
-    /// Until a sink has taken what it was given.
+    /// For the memory permit of a large message.
+    pub memory: Duration,
+    /// For a sink to take a delivery.
     pub sink: Duration,
-    /// After the start, until every wrapper that lost an earlier broker has connected to this one.
+    /// From the start until every wrapper that lost an earlier broker has connected to this one.
     pub settle: Duration,
 }
 
@@ -99,10 +102,10 @@ impl Default for BrokerTimeouts {
             hello: Duration::from_secs(10),
             message: Duration::from_secs(30),
             write: Duration::from_secs(30),
-            room: Duration::from_secs(10),
+            memory: Duration::from_secs(10),
             sink: Duration::from_secs(30),
-            // A wrapper whose attempt came just too early comes with its next one; connecting takes
-            // a moment.
+            // A wrapper may have tried just before this broker listened, and then comes with its
+            // next attempt. The rest is for the connecting itself.
             settle: RECONNECT_PAUSE_MAX + Duration::from_millis(500),
         }
     }
@@ -111,18 +114,18 @@ impl Default for BrokerTimeouts {
 /// Why the broker cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
-    /// Bounds that cannot be.
+    /// Limits that contradict each other.
     #[error(transparent)]
     Settings(#[from] BadSettings),
-    /// The socket cannot be had.
+    /// The broker cannot listen on its socket.
     #[error(transparent)]
     Socket(#[from] SocketError),
 }
 
-/// A broker at work.
+/// A running broker. Dropping this does not stop it; [`RunningBroker::shutdown`] does.
 pub struct RunningBroker {
     socket: PathBuf,
-    hub: Arc<Hub>,
+    shared: Arc<BrokerShared>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -134,41 +137,32 @@ pub fn start(
     clock: Arc<dyn Clock>,
 ) -> Result<RunningBroker, BrokerError> {
     config.settings.check()?;
-    let door = Door::open(&config.socket, config.uid)?;
-    let socket = config.socket.clone();
-    let tasks = TaskTracker::new();
-    let stopping = CancellationToken::new();
-    let hub = Arc::new(Hub::new(config, outlets, clock));
-    tasks.spawn(accept(
-        door,
-        Arc::clone(&hub),
-        tasks.clone(),
-        stopping.clone(),
-    ));
-    tasks.spawn(expire(Arc::clone(&hub), stopping.clone()));
-    Ok(RunningBroker {
-        socket,
-        hub,
-        tasks,
-        stopping,
-    })
+    let listener = BrokerListener::open(&config.socket, config.uid)?;
+    let broker = RunningBroker {
+        socket: config.socket.clone(),
+        shared: Arc::new(BrokerShared::new(config, outlets, clock)),
+        tasks: TaskTracker::new(),
+        stopping: CancellationToken::new(),
+    };
+    broker.tasks.spawn(broker.accept_connections(listener));
+    broker.tasks.spawn(broker.expire_sessions());
+    Ok(broker)
 }
 
 impl RunningBroker {
-    /// Where it listens.
+    /// The socket's path.
     pub fn socket(&self) -> &Path {
         &self.socket
     }
 
-    /// Waits until another broker has taken the place of this one, which then closes every
-    /// connection.
-    pub async fn replaced(&self) {
+    /// Waits until another broker has replaced this one, which has then closed its connections.
+    pub async fn wait_until_replaced(&self) {
         self.stopping.cancelled().await;
     }
 
-    /// The terminals that are shared, for a server in the same process to show.
+    /// The shared terminals, for a server in the same process.
     pub fn terminals(&self) -> Terminals {
-        Terminals(Arc::clone(&self.hub))
+        Terminals(Arc::clone(&self.shared))
     }
 
     /// Stops: accepts nothing more, closes every connection, removes the socket.
@@ -177,34 +171,43 @@ impl RunningBroker {
         self.tasks.close();
         self.tasks.wait().await;
     }
-}
 
-async fn accept(mut door: Door, hub: Arc<Hub>, tasks: TaskTracker, stopping: CancellationToken) {
-    loop {
-        let came = tokio::select! {
-            () = stopping.cancelled() => break,
-            came = door.next() => came,
-        };
-        let Some(stream) = came else {
-            stopping.cancel();
-            break;
-        };
-        let (hub, stopping) = (Arc::clone(&hub), stopping.clone());
-        tasks.spawn(async move {
-            tokio::select! {
-                () = connection::serve(stream, &hub) => {}
-                () = stopping.cancelled() => {}
+    /// The task that accepts connections and starts a task for each.
+    fn accept_connections(&self, mut listener: BrokerListener) -> impl Future<Output = ()> + use<> {
+        let (shared, tasks) = (Arc::clone(&self.shared), self.tasks.clone());
+        let stopping = self.stopping.clone();
+        async move {
+            loop {
+                let accepted = tokio::select! {
+                    () = stopping.cancelled() => break,
+                    accepted = listener.accept() => accepted,
+                };
+                let Some(stream) = accepted else {
+                    stopping.cancel();
+                    break;
+                };
+                let (shared, stopping) = (Arc::clone(&shared), stopping.clone());
+                tasks.spawn(async move {
+                    tokio::select! {
+                        () = serve_connection(stream, &shared) => {}
+                        () = stopping.cancelled() => {}
+                    }
+                });
             }
-        });
+            listener.close();
+        }
     }
-    door.close();
-}
 
-async fn expire(hub: Arc<Hub>, stopping: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = stopping.cancelled() => return,
-            () = tokio::time::sleep(EXPIRE_EVERY) => hub.expire(),
+    /// The task that removes ended sessions while no request does.
+    fn expire_sessions(&self) -> impl Future<Output = ()> + use<> {
+        let (shared, stopping) = (Arc::clone(&self.shared), self.stopping.clone());
+        async move {
+            loop {
+                tokio::select! {
+                    () = stopping.cancelled() => return,
+                    () = tokio::time::sleep(EXPIRE_EVERY) => shared.expire_sessions(),
+                }
+            }
         }
     }
 }

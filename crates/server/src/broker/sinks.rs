@@ -1,8 +1,9 @@
-//! Where a turn can go from the relay buffer, and the one door that does it.
+//! The sinks: where a turn can go from the relay buffer.
 //!
-//! A sink is synchronous: it takes the content and the turn's metadata and gives a result. It runs
-//! on a thread of its own and within a time; each kind of sink has its own few places, so that one
-//! that hangs keeps neither the other kinds nor other sessions from going on.
+//! A sink is synchronous and may block, so it runs on a blocking thread. The caller waits no longer
+//! than the sink timeout. A sink that takes longer continues in the background and occupies one of
+//! the few slots of its kind, so a hanging sink delays neither other kinds nor other sessions, and
+//! cannot take all threads.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,25 +13,24 @@ use turnkeep_session::broker::{Delivery, Effect};
 use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Reply, Stored};
 
 use super::file_sink;
-use super::hub::Hub;
+use super::shared::BrokerShared;
 
-/// Deliveries of one kind at a time.
-const PLACES_PER_KIND: usize = 8;
+/// Deliveries of one kind that may run at once.
+const SLOTS_PER_KIND: usize = 8;
 
 /// A named consumer of turns.
 pub trait Sink: Send + Sync {
-    /// The name by which it is asked for.
+    /// The name in requests and messages.
     fn name(&self) -> &'static str;
 
-    /// Takes the content, byte for byte, and the turn that it is of. Says what the one who asked is
-    /// told.
+    /// Takes the content, byte for byte, and its turn. Returns the response to the request.
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal>;
 }
 
 /// A clipboard, as the desktop's adapters offer it.
 pub trait Clipboard: Send + Sync {
-    /// Makes these bytes what is pasted next. May wait. Refuses with `no_clipboard` where there is
-    /// none.
+    /// Puts these bytes on the clipboard. May block. Refuses with `no_clipboard` on a machine
+    /// without one.
     fn write(&self, content: &[u8]) -> Result<(), Refusal>;
 }
 
@@ -40,12 +40,12 @@ pub trait TurnKeeper: Send + Sync {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String>;
 }
 
-/// What the broker's surroundings offer.
+/// What the process of the broker can deliver to.
 #[derive(Clone, Default)]
 pub struct Outlets {
-    /// The clipboard, where there is one.
+    /// The clipboard, if there is one.
     pub clipboard: Option<Arc<dyn Clipboard>>,
-    /// The turn store, where one is within reach.
+    /// The turn store, if one is reachable.
     pub keeper: Option<Arc<dyn TurnKeeper>>,
 }
 
@@ -73,7 +73,7 @@ impl Sink for FileSink {
     }
 
     fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
-        file_sink::write(&self.0, &delivery.bytes).map(|()| Reply::Done)
+        file_sink::replace_file(&self.0, &delivery.bytes).map(|()| Reply::Done)
     }
 }
 
@@ -92,63 +92,64 @@ impl Sink for StoreSink {
     }
 }
 
-/// Places for deliveries, by kind.
-pub(super) struct Places {
+/// The slots for deliveries, by kind.
+pub(super) struct SinkSlots {
     clipboard: Arc<Semaphore>,
     file: Arc<Semaphore>,
     store: Arc<Semaphore>,
 }
 
-impl Default for Places {
+impl Default for SinkSlots {
     fn default() -> Self {
-        let some = || Arc::new(Semaphore::new(PLACES_PER_KIND));
+        let slots = || Arc::new(Semaphore::new(SLOTS_PER_KIND));
         Self {
-            clipboard: some(),
-            file: some(),
-            store: some(),
+            clipboard: slots(),
+            file: slots(),
+            store: slots(),
         }
     }
 }
 
-/// Does what the machine decided, for the connection that waits for it.
-pub(super) async fn perform(effect: Effect, hub: &Hub) -> Result<Reply, Refusal> {
-    let (outlets, places) = (hub.outlets.clone(), &hub.places);
+/// Performs an effect that the state machine decided. Returns the response to the request.
+pub(super) async fn perform_effect(
+    effect: Effect,
+    shared: &BrokerShared,
+) -> Result<Reply, Refusal> {
+    let (outlets, slots) = (shared.outlets.clone(), &shared.sink_slots);
     match effect {
-        Effect::Inject { to, inject } => hub.inject(to, inject).map(|()| Reply::Done),
+        Effect::Inject { to, inject } => shared.inject(to, inject).map(|()| Reply::Done),
         Effect::Clipboard(delivery) => {
-            run(
-                ClipboardSink(outlets.clipboard),
-                delivery,
-                &places.clipboard,
-                hub,
-            )
-            .await
+            let sink = ClipboardSink(outlets.clipboard);
+            run_sink(sink, delivery, &slots.clipboard, shared).await
         }
-        Effect::File { path, delivery } => run(FileSink(path), delivery, &places.file, hub).await,
+        Effect::File { path, delivery } => {
+            run_sink(FileSink(path), delivery, &slots.file, shared).await
+        }
         Effect::Store(delivery) => {
-            run(StoreSink(outlets.keeper), delivery, &places.store, hub).await
+            let sink = StoreSink(outlets.keeper);
+            run_sink(sink, delivery, &slots.store, shared).await
         }
     }
 }
 
-/// Runs a sink on its own thread. One that takes too long goes on, and keeps its place until it
-/// ends.
-async fn run(
+/// Runs a sink on a blocking thread, and waits for it within the timeout.
+async fn run_sink(
     sink: impl Sink + 'static,
     delivery: Delivery,
-    places: &Arc<Semaphore>,
-    hub: &Hub,
+    slots: &Arc<Semaphore>,
+    shared: &BrokerShared,
 ) -> Result<Reply, Refusal> {
     let name = sink.name();
-    let place = Arc::clone(places).try_acquire_owned();
-    let place = place
+    let slot = Arc::clone(slots)
+        .try_acquire_owned()
         .map_err(|_| Refusal::new(Reason::Busy, format!("too much goes to the {name} sink")))?;
     let work = tokio::task::spawn_blocking(move || {
         let done = sink.deliver(&delivery);
-        drop(place);
+        // Held by the thread and not by its caller, which may stop waiting.
+        drop(slot);
         done
     });
-    match tokio::time::timeout(hub.timeouts.sink, work).await {
+    match tokio::time::timeout(shared.timeouts.sink, work).await {
         Ok(Ok(done)) => done,
         Ok(Err(error)) => Err(Refusal::new(Reason::Internal, error.to_string())),
         Err(_) => Err(Refusal::new(

@@ -1,11 +1,14 @@
 //! Keeps captured turns in the store of this process, without a connection.
 //!
 //! The turns pass the same limits as those of clients and have the same idempotency keys, so a turn
-//! that is kept here and over a connection is stored once. Contexts and bundles are never deleted,
-//! so each session's context is looked up once.
+//! that is kept here and over a connection is stored once. The turns of one session enter its
+//! context in the order of the calls: a call waits for the calls before it. When the store refuses
+//! a turn, the calls that wait behind it fail too, because a retry of the refused turn would be
+//! appended behind theirs.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
@@ -16,7 +19,7 @@ use turnkeep_store::{
 };
 use turnkeep_types::broker::{FoundTurn, Stored};
 use turnkeep_types::{Compression, ContextId};
-use turnkeep_wire::capture;
+use turnkeep_wire::{ErrorCode, capture};
 
 use super::sinks::TurnKeeper;
 use crate::convert;
@@ -25,15 +28,25 @@ use crate::guarded_store::{WriteGrant, WriteTarget};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
-/// The most sessions whose context is cached. Looking a context up again is safe, only slower.
-const CONTEXTS_MAX: usize = 4096;
+/// The most sessions that are cached. Looking a context up again is safe, only slower.
+const SESSIONS_MAX: usize = 4096;
 
 /// Keeps captured turns in the store of this process.
 pub(crate) struct StoreKeeper {
     shared: Arc<Shared>,
     runtime: Handle,
-    published: OnceCell<()>,
-    contexts: Mutex<HashMap<String, ContextId>>,
+    has_published: OnceCell<()>,
+    sessions: Mutex<HashMap<String, Arc<KeptSession>>>,
+}
+
+/// A session whose turns are kept.
+#[derive(Default)]
+struct KeptSession {
+    /// The context, once it was looked up; contexts are never deleted. The lock is held while a
+    /// turn is appended. It is fair, so the calls get it in the order in which they came.
+    context: tokio::sync::Mutex<Option<ContextId>>,
+    /// How many calls have failed so far.
+    failures: AtomicU64,
 }
 
 impl StoreKeeper {
@@ -42,20 +55,54 @@ impl StoreKeeper {
         Self {
             shared,
             runtime: Handle::current(),
-            published: OnceCell::new(),
-            contexts: Mutex::default(),
+            has_published: OnceCell::new(),
+            sessions: Mutex::default(),
         }
     }
 
     async fn keep_turn(&self, turn: &FoundTurn) -> Result<Stored, ApiError> {
-        self.published.get_or_try_init(|| self.publish()).await?;
-        let context = self.find_context(turn).await?;
-        let grant = self
-            .shared
-            .store
-            .grant_write(WriteTarget::Context(context))?;
-        let command = self.append_command(context, turn).await?;
-        let Outcome::Appended(appended) = self.shared.store.run(grant, command).await? else {
+        let session = self.find_session(&turn.session);
+        let failures_before = session.failures.load(Ordering::SeqCst);
+        let mut context = session.context.lock().await;
+        let kept = if session.failures.load(Ordering::SeqCst) == failures_before {
+            self.append_turn(&mut context, turn).await
+        } else {
+            let message = "a turn before this one was refused: keep them again, in their order";
+            Err(ApiError::new(ErrorCode::Unavailable, message))
+        };
+        if kept.is_err() {
+            session.failures.fetch_add(1, Ordering::SeqCst);
+        }
+        kept
+    }
+
+    fn find_session(&self, id: &str) -> Arc<KeptSession> {
+        let mut sessions = self.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        if sessions.len() >= SESSIONS_MAX && !sessions.contains_key(id) {
+            // Only unused sessions may go: with two copies of a session, its turns could change
+            // their order. The sinks bound how many are in use.
+            sessions.retain(|_, session| Arc::strong_count(session) > 1);
+        }
+        Arc::clone(sessions.entry(id.to_owned()).or_default())
+    }
+
+    async fn append_turn(
+        &self,
+        context: &mut Option<ContextId>,
+        turn: &FoundTurn,
+    ) -> Result<Stored, ApiError> {
+        // Once is enough: published bundles never change.
+        self.has_published
+            .get_or_try_init(|| self.publish_bundle())
+            .await?;
+        let context = match *context {
+            Some(context) => context,
+            None => *context.insert(self.find_context(turn).await?),
+        };
+        let store = &self.shared.store;
+        let grant = store.grant_write(WriteTarget::Context(context))?;
+        let command = self.make_append(context, turn).await?;
+        let Outcome::Appended(appended) = store.run(grant, command).await? else {
             return Err(ApiError::internal("an append had another outcome"));
         };
         let stored = appended.turns.first();
@@ -66,7 +113,7 @@ impl StoreKeeper {
         })
     }
 
-    async fn publish(&self) -> Result<(), ApiError> {
+    async fn publish_bundle(&self) -> Result<(), ApiError> {
         let json = Bytes::from_static(capture::BUNDLE.as_bytes());
         self.shared
             .publish_bundle(capture::BUNDLE_ID.to_owned(), json)
@@ -76,14 +123,10 @@ impl StoreKeeper {
 
     /// Returns the context of the turn's session. Creates and labels it for the first turn.
     async fn find_context(&self, turn: &FoundTurn) -> Result<ContextId, ApiError> {
-        if let Some(context) = self.lock_contexts().get(&turn.session) {
-            return Ok(*context);
-        }
-        let create = CreateContext {
+        let create = Command::CreateContext(CreateContext {
             key: convert::key(&self.shared.policy, capture::context_key(&turn.session))?,
             ..CreateContext::default()
-        };
-        let create = Command::CreateContext(create);
+        });
         let created = self.shared.store.run(WriteGrant::NEW_OBJECT, create).await;
         let Outcome::Created(created) = created? else {
             return Err(ApiError::internal("a creation had another outcome"));
@@ -93,12 +136,6 @@ impl StoreKeeper {
             // A turn is kept even if its context cannot have these labels.
             tracing::warn!(%error, %context, "a context has no labels");
         }
-        let mut contexts = self.lock_contexts();
-        // Clearing is enough: the keys find the contexts again.
-        if contexts.len() >= CONTEXTS_MAX {
-            contexts.clear();
-        }
-        contexts.insert(turn.session.clone(), context);
         Ok(context)
     }
 
@@ -117,24 +154,23 @@ impl StoreKeeper {
     }
 
     /// Makes the command that appends the turn. A large one needs a permit.
-    async fn append_command(
-        &self,
-        context: ContextId,
-        turn: &FoundTurn,
-    ) -> Result<Command, ApiError> {
+    async fn make_append(&self, context: ContextId, turn: &FoundTurn) -> Result<Command, ApiError> {
         let payload_bytes = turn.content.len() + turn.text.as_ref().map_or(0, String::len);
         if payload_bytes < LARGE_FROM_BYTES {
-            return self.make_append(context, turn);
+            return self.encode_append(context, turn);
         }
         // For the payload, and for its compressed form.
         let bytes = payload_bytes + verifying_bytes(payload_bytes, 0, Compression::None);
         let permit = self.shared.memory.acquire(bytes).await?;
-        permit.during_command(|| self.make_append(context, turn))
+        permit.during_command(|| self.encode_append(context, turn))
     }
 
-    fn make_append(&self, context: ContextId, turn: &FoundTurn) -> Result<Command, ApiError> {
+    fn encode_append(&self, context: ContextId, turn: &FoundTurn) -> Result<Command, ApiError> {
         let policy = &self.shared.policy;
-        let payload = NewBlob::from_raw(capture::payload(turn), policy.limits.blob_bytes_max)?;
+        let payload = NewBlob::from_raw(
+            capture::encode_turn_payload(turn),
+            policy.limits.blob_bytes_max,
+        )?;
         let new_turn = NewTurn {
             declared: capture::turn_type(),
             encoding: projection::ENCODING_MSGPACK,
@@ -153,10 +189,6 @@ impl StoreKeeper {
             strict: policy.strict_types,
         }))
     }
-
-    fn lock_contexts(&self) -> MutexGuard<'_, HashMap<String, ContextId>> {
-        self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl TurnKeeper for StoreKeeper {
@@ -167,3 +199,6 @@ impl TurnKeeper for StoreKeeper {
             .map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests;

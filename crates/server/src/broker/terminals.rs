@@ -1,57 +1,60 @@
-//! Shared terminals for those who show them beside the broker's socket, inside the same process.
+//! Shared terminals for the server in the broker's process, which shows them over HTTP.
+//!
+//! A [`TerminalWatch`] is a connection of the broker without a socket: it says hello and watches a
+//! session, under the same rules as a client of the socket.
 
 use std::sync::Arc;
 
 use turnkeep_session::broker::{Answer, ConnId};
 use turnkeep_types::broker::{Hello, Refusal, Request, Role, Shown, VERSION};
 
-use super::hub::Hub;
-use super::viewer::{View, Viewer};
+use super::screen_queue::{ScreenEvent, ScreenQueue};
+use super::shared::BrokerShared;
 
 /// The shared terminals of a broker; cheap to clone.
 #[derive(Clone)]
-pub struct Terminals(pub(super) Arc<Hub>);
+pub struct Terminals(pub(super) Arc<BrokerShared>);
 
-/// What a terminal comes to next.
+/// What a watched terminal does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Seen {
-    /// This is to be shown.
+pub(crate) enum TerminalEvent {
+    /// It shows this.
     Shown(Arc<Shown>),
-    /// The session has gone.
+    /// Its session has ended.
     Ended,
 }
 
-/// One who watches. Dropping it ends that.
-pub(crate) struct Watch {
-    hub: Arc<Hub>,
+/// Watches one terminal until it is dropped.
+pub(crate) struct TerminalWatch {
+    shared: Arc<BrokerShared>,
     conn: ConnId,
-    viewer: Arc<Viewer>,
+    screen: Arc<ScreenQueue>,
 }
 
 impl Terminals {
     /// Begins to watch a session.
-    pub(crate) fn watch(&self, session: &str) -> Result<Watch, Refusal> {
-        let hub = Arc::clone(&self.0);
-        let (conn, line) = hub.enter();
-        let watch = Watch {
-            hub,
+    pub(crate) fn watch(&self, session: &str) -> Result<TerminalWatch, Refusal> {
+        let shared = Arc::clone(&self.0);
+        let (conn, queues) = shared.add_peer();
+        let watch = TerminalWatch {
+            shared,
             conn,
-            viewer: Arc::clone(&line.viewer),
+            screen: Arc::clone(&queues.screen),
         };
-        watch.ask(Request::Hello(Hello {
+        watch.send_request(Request::Hello(Hello {
             version: VERSION,
             role: Role::Client,
         }))?;
-        watch.ask(Request::Watch {
+        watch.send_request(Request::Watch {
             session: session.to_owned(),
         })?;
         Ok(watch)
     }
 }
 
-impl Watch {
-    fn ask(&self, request: Request) -> Result<(), Refusal> {
-        match self.hub.apply(self.conn, Ok(request)).answer {
+impl TerminalWatch {
+    fn send_request(&self, request: Request) -> Result<(), Refusal> {
+        match self.shared.apply(self.conn, Ok(request)).answer {
             Answer::Greeting(Err(refusal)) | Answer::Response(Err(refusal)) => Err(refusal),
             Answer::Greeting(Ok(()))
             | Answer::Response(Ok(_))
@@ -60,20 +63,20 @@ impl Watch {
         }
     }
 
-    /// What comes next, however long that takes. May be dropped and called again.
-    pub(crate) async fn next(&self) -> Seen {
+    /// Waits for the next event. The future may be dropped at any time without losing an event.
+    pub(crate) async fn next_event(&self) -> TerminalEvent {
         loop {
-            match self.viewer.next().await {
-                View::Shown(shown) => return Seen::Shown(shown),
-                View::Behind => self.hub.repaint(self.conn),
-                View::Ended(_) => return Seen::Ended,
+            match self.screen.next_event().await {
+                ScreenEvent::Piece(shown) => return TerminalEvent::Shown(shown),
+                ScreenEvent::Behind => self.shared.request_repaint(self.conn),
+                ScreenEvent::Ended(_) => return TerminalEvent::Ended,
             }
         }
     }
 }
 
-impl Drop for Watch {
+impl Drop for TerminalWatch {
     fn drop(&mut self) {
-        self.hub.leave(self.conn);
+        self.shared.remove_peer(self.conn);
     }
 }

@@ -1,5 +1,8 @@
-//! Every error of another crate or module as an [`ApiError`]: one exhaustive match per type, none
-//! with a catch-all arm. A new variant does not compile until it has a code here.
+//! Converts every error of another crate or module to an [`ApiError`].
+//!
+//! There is one exhaustive match per type, without a catch-all arm: a new variant does not compile
+//! until it has a code here. The details carry the values that a program needs to react, such as the
+//! actual head of a conflict.
 
 use serde_json::{Value, json};
 use turnkeep_ledger::log::Unrecordable;
@@ -97,6 +100,7 @@ impl From<ReadError> for ApiError {
             ReadError::Corrupt { hash, what } => error(ErrorCode::Corrupt)
                 .with("hash", hash.to_string())
                 .with("what", what),
+            // The system's memory, not the budget. The request may succeed later.
             ReadError::NoMemory(_) => error(ErrorCode::TooManyRequests),
         }
     }
@@ -158,6 +162,7 @@ impl From<DecodeError> for ApiError {
             | DecodeError::LeftOver { .. }
             | DecodeError::BadValue { .. }
             | DecodeError::NotUtf8 { .. } => Self::bad_request(message),
+            // No object has the id 0, so this is the answer that any unknown id gets.
             DecodeError::ZeroId { field } => {
                 Self::new(ErrorCode::NotFound, message).with(field, json!("0"))
             }
@@ -250,6 +255,7 @@ impl From<LedgerError> for ApiError {
             LedgerError::Unrecordable(error @ Unrecordable::TooLarge { .. }) => {
                 Self::new(ErrorCode::TooLarge, error.to_string())
             }
+            // The other kinds are faults of ours: the request was checked before.
             LedgerError::Unrecordable(error) => Self::internal(error),
             LedgerError::Unreadable(error) => {
                 let message = "this world cannot be read, the others can: `turnkeep world verify` and `turnkeep verify` tell its owner what is damaged; restore a backup of the data directory";
@@ -364,7 +370,7 @@ impl From<Denied> for ApiError {
     }
 }
 
-/// The error for a blob that a path uses as a directory and that is none.
+/// The error for a path through a blob that is not a directory.
 pub(crate) fn bad_tree(error: &TreeError, hash: BlobHash) -> ApiError {
     let code = match error {
         TreeError::TooMany { .. } => ErrorCode::TooLarge,

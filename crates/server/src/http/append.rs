@@ -14,7 +14,7 @@ use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn, Outcome, pro
 use turnkeep_types::{ContextId, TypeRef};
 use turnkeep_wire::{ErrorCode, json};
 
-use super::contexts::answer;
+use super::contexts::respond_replayed;
 use super::extract::{At, Query, Raw, parse_json, permit_for_values};
 use super::query::NoQuery;
 use crate::convert;
@@ -68,12 +68,14 @@ async fn append_turn(
     // The check comes before the body is parsed, so a refused request costs nothing more.
     let grant = shared.store.grant_write(WriteTarget::Context(context))?;
     let payload_bytes = body.len() * PAYLOAD_PER_BYTE;
-    let command = match permit_for_values(&shared, &body, payload_bytes).await? {
-        None => command(&shared, context, &body)?,
+    let command = match permit_for_values(&shared.memory, &body, payload_bytes).await? {
+        None => build_command(&shared, context, &body)?,
         Some(permit) => {
             let maker = Arc::clone(&shared);
             shared
-                .work_on_large(move || permit.during_command(|| command(&maker, context, &body)))
+                .work_on_large(move || {
+                    permit.during_command(|| build_command(&maker, context, &body))
+                })
                 .await?
         }
     };
@@ -93,15 +95,19 @@ async fn append_turn(
         content_hash_b3: json::Hash(turn.hash),
         created_at: json::Time(turn.created_at),
     };
-    Ok(answer(StatusCode::CREATED, appended.replayed, ack))
+    Ok(respond_replayed(
+        StatusCode::CREATED,
+        appended.replayed,
+        ack,
+    ))
 }
 
-fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
+fn build_command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
     let request: json::AppendTurnBody = parse_json(body, &shared.policy.limits)?;
     let policy = &shared.policy;
     let version = request.type_version.unwrap_or_default();
     let declared = convert::declared_type(policy, &request.type_id, version)?;
-    let payload = payload(shared, &declared, &request)?;
+    let payload = make_payload(shared, &declared, &request)?;
     let turn = NewTurn {
         declared,
         encoding: projection::ENCODING_MSGPACK,
@@ -122,7 +128,7 @@ fn command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, 
     }))
 }
 
-fn payload(
+fn make_payload(
     shared: &Shared,
     declared: &TypeRef,
     request: &json::AppendTurnBody,

@@ -37,11 +37,12 @@ pub(crate) async fn named(
 ) -> Result<Json<json::BlobNames>, ApiError> {
     let reader = Arc::clone(&shared);
     shared
-        .blocking(move || Ok(Json(names(&reader, &query))))
+        .blocking(move || Ok(Json(find_names(&reader, &query))))
         .await
 }
 
-fn names(shared: &Shared, query: &BlobsQuery) -> json::BlobNames {
+fn find_names(shared: &Shared, query: &BlobsQuery) -> json::BlobNames {
+    // One more than is shown tells whether there are others.
     let mut found = shared
         .store
         .blobs_with_prefix(&query.prefix, NAMED_BLOBS_MAX + 1);
@@ -94,7 +95,12 @@ pub(crate) async fn head(
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let len = shared.store.blob_len(hash)?;
-    Ok(content::head(&headers, &etag(hash), BYTES, len.into()))
+    Ok(content::respond_to_head(
+        &headers,
+        &etag(hash),
+        BYTES,
+        len.into(),
+    ))
 }
 
 /// Keeps a blob. The bytes must hash to the name.
@@ -111,7 +117,7 @@ pub(crate) async fn put(
     Raw(bytes): Raw,
 ) -> Result<Response, ApiError> {
     let len = u32::try_from(bytes.len()).map_err(ApiError::internal)?;
-    let command = verify(&shared, message::PutBlob { hash, bytes }).await?;
+    let command = verify_blob(&shared, message::PutBlob { hash, bytes }).await?;
     let outcome = shared.store.run(WriteGrant::NEW_OBJECT, command).await?;
     let Outcome::BlobPut { was_new } = outcome else {
         return Err(ApiError::internal("a put had another outcome"));
@@ -129,7 +135,7 @@ pub(crate) async fn put(
     Ok((status, Json(ack)).into_response())
 }
 
-async fn verify(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, ApiError> {
+async fn verify_blob(shared: &Arc<Shared>, put: message::PutBlob) -> Result<Command, ApiError> {
     if put.bytes.len() < LARGE_FROM_BYTES {
         return convert::put_blob(&shared.policy, put);
     }
@@ -151,10 +157,10 @@ async fn read_blob(
     len: u32,
 ) -> Result<Bytes, ApiError> {
     if (len as usize) < LARGE_FROM_BYTES {
-        return uncompressed(&content, hash);
+        return read_uncompressed(&content, hash);
     }
     let permit = shared.memory.acquire(len as usize).await?;
-    let read = move || uncompressed(&content, hash);
+    let read = move || read_uncompressed(&content, hash);
     Ok(permit.hold(shared.work_on_large(read).await?))
 }
 
@@ -172,14 +178,17 @@ pub(crate) fn read_blob_now(
 ) -> Result<Bytes, ApiError> {
     let len = shared.store.blob_len(hash)? as usize;
     if len < LARGE_FROM_BYTES {
-        return uncompressed(content, hash);
+        return read_uncompressed(content, hash);
     }
     let permit = shared.memory.acquire_now(len)?;
-    Ok(permit.hold(uncompressed(content, hash)?))
+    Ok(permit.hold(read_uncompressed(content, hash)?))
 }
 
 /// A blob's uncompressed bytes. A blob that is stored uncompressed is not copied. The caller holds a
 /// permit for a large blob.
-pub(crate) fn uncompressed(content: &ContentReader, hash: BlobHash) -> Result<Bytes, ApiError> {
+pub(crate) fn read_uncompressed(
+    content: &ContentReader,
+    hash: BlobHash,
+) -> Result<Bytes, ApiError> {
     Ok(content.blob(hash)?.into_raw_bytes()?)
 }

@@ -31,7 +31,7 @@ pub(crate) struct BodyBounds {
 /// Reads a whole body. A large one takes a memory permit as it arrives, and its bytes keep the permit
 /// as long as they live. A body that declares too many bytes is refused before any of it is read. The
 /// server reads no more of a body that it has refused.
-pub(crate) async fn read(
+pub(crate) async fn read_body(
     headers: &HeaderMap,
     body: Body,
     bounds: BodyBounds,
@@ -71,10 +71,11 @@ impl Arriving {
         declared: Option<u64>,
         memory: &MemoryBudget,
     ) -> Result<(), ApiError> {
-        self.check(declared.unwrap_or(0))?;
+        // A body that is too long by its own account is refused before it is sent.
+        self.check_len(declared.unwrap_or(0))?;
         while let Some(chunk) = next_chunk(&mut self.body, self.bounds.stall).await? {
             let len = self.len() + chunk.len();
-            self.check(len as u64)?;
+            self.check_len(len as u64)?;
             if len >= LARGE_FROM_BYTES {
                 self.append_large(declared, &chunk, memory).await?;
             } else {
@@ -90,7 +91,7 @@ impl Arriving {
             .map_or(self.bytes.len(), |large| large.filled().len())
     }
 
-    fn check(&self, len: u64) -> Result<(), ApiError> {
+    fn check_len(&self, len: u64) -> Result<(), ApiError> {
         convert::within("body bytes", self.bounds.bytes_max, len)
     }
 

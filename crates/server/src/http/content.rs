@@ -40,14 +40,16 @@ impl Content {
             return response;
         }
         let len = self.bytes.len() as u64;
-        let wanted = text(request, &RANGE)
-            .filter(|_| text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
-        let mut response = match range(wanted, len) {
+        // With If-Range, a client that holds an older part must get the whole content, or it would
+        // join two versions.
+        let wanted = header_text(request, &RANGE)
+            .filter(|_| header_text(request, &IF_RANGE).is_none_or(|tag| tag == self.etag));
+        let mut response = match parse_range(wanted, len) {
             Range::Whole => Body::from(self.bytes).into_response(),
-            Range::Part { start, end } => part(&self.bytes, start, end),
-            Range::Unsatisfiable => return unsatisfiable(len),
+            Range::Part { start, end } => partial_response(&self.bytes, start, end),
+            Range::Unsatisfiable => return unsatisfiable_response(len),
         };
-        describe(&mut response, &self.etag, self.media_type, self.cache);
+        add_headers(&mut response, &self.etag, self.media_type, self.cache);
         accept_ranges(&mut response);
         response
     }
@@ -58,13 +60,13 @@ impl Content {
             return response;
         }
         let mut response = Body::from(self.bytes).into_response();
-        describe(&mut response, &self.etag, self.media_type, self.cache);
+        add_headers(&mut response, &self.etag, self.media_type, self.cache);
         response
     }
 }
 
 /// The response to a HEAD for `len` bytes.
-pub(crate) fn head(
+pub(crate) fn respond_to_head(
     request: &HeaderMap,
     etag: &str,
     media_type: &'static str,
@@ -74,7 +76,7 @@ pub(crate) fn head(
         return response;
     }
     let mut response = [(CONTENT_LENGTH, len.to_string())].into_response();
-    describe(&mut response, etag, media_type, IMMUTABLE);
+    add_headers(&mut response, etag, media_type, IMMUTABLE);
     accept_ranges(&mut response);
     response
 }
@@ -89,7 +91,7 @@ pub(crate) fn not_modified(
         .get_all(IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok());
-    held.into_iter().any(|tags| names(tags, etag)).then(|| {
+    held.into_iter().any(|tags| lists_tag(tags, etag)).then(|| {
         (
             StatusCode::NOT_MODIFIED,
             [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())],
@@ -98,7 +100,7 @@ pub(crate) fn not_modified(
     })
 }
 
-fn describe(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
+fn add_headers(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
     let fields = [
         (ETAG, etag),
         (CONTENT_TYPE, media_type),
@@ -117,7 +119,7 @@ fn accept_ranges(response: &mut Response) {
         .insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
 }
 
-fn part(bytes: &Bytes, start: u64, end: u64) -> Response {
+fn partial_response(bytes: &Bytes, start: u64, end: u64) -> Response {
     let fit = |offset: u64| {
         usize::try_from(offset)
             .unwrap_or(bytes.len())
@@ -135,7 +137,7 @@ fn part(bytes: &Bytes, start: u64, end: u64) -> Response {
         .into_response()
 }
 
-fn unsatisfiable(len: u64) -> Response {
+fn unsatisfiable_response(len: u64) -> Response {
     let error = ApiError::new(
         ErrorCode::RangeNotSatisfiable,
         format!("no byte of the range exists: there are {len}"),
@@ -143,12 +145,12 @@ fn unsatisfiable(len: u64) -> Response {
     ([(CONTENT_RANGE, format!("bytes */{len}"))], error).into_response()
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
 /// Whether a list of entity tags names this one. Weak tags count: the bytes are the same.
-fn names(tags: &str, etag: &str) -> bool {
+fn lists_tag(tags: &str, etag: &str) -> bool {
     tags.split(',')
         .map(str::trim)
         .any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
@@ -165,18 +167,19 @@ enum Range {
     Unsatisfiable,
 }
 
-fn range(header: Option<&str>, len: u64) -> Range {
+fn parse_range(header: Option<&str>, len: u64) -> Range {
     let spec = header
         .and_then(|text| text.trim().strip_prefix("bytes="))
         .map(str::trim);
     let Some((first, last)) = spec.and_then(|spec| spec.split_once('-')) else {
         return Range::Whole;
     };
-    let bounds = match (number(first), number(last)) {
+    let bounds = match (parse_number(first), parse_number(last)) {
         // HTTP calls this range invalid, not unsatisfiable, so it is ignored.
         (Some(start), Some(last)) if last < start => return Range::Whole,
         (Some(start), Some(last)) => (start, last.saturating_add(1).min(len)),
         (Some(start), None) if last.is_empty() => (start, len),
+        // `bytes=-500` means the last 500 bytes.
         (None, Some(suffix)) if first.is_empty() => (len.saturating_sub(suffix), len),
         _ => return Range::Whole,
     };
@@ -187,7 +190,7 @@ fn range(header: Option<&str>, len: u64) -> Range {
 }
 
 /// A whole number. One beyond `u64` counts as the largest: no blob is that long.
-fn number(digits: &str) -> Option<u64> {
+fn parse_number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
@@ -199,7 +202,7 @@ mod tests {
     #[test]
     fn a_single_range_is_cut_to_what_there_is() {
         fn check(header: &str, len: u64, expect: Range) {
-            assert_eq!(range(Some(header), len), expect, "{header} of {len}");
+            assert_eq!(parse_range(Some(header), len), expect, "{header} of {len}");
         }
         let part = |start, end| Range::Part { start, end };
         check("bytes=0-0", 10, part(0, 1));
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn an_entity_tag_is_found_in_a_list() {
         fn check(tags: &str, expect: bool) {
-            assert_eq!(names(tags, "\"aa\""), expect, "{tags}");
+            assert_eq!(lists_tag(tags, "\"aa\""), expect, "{tags}");
         }
         check("\"aa\"", true);
         check("W/\"aa\"", true);

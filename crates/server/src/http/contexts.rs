@@ -36,7 +36,7 @@ pub(crate) async fn create(
     Query(NoQuery): Query<NoQuery>,
     Small(body): Small,
 ) -> Result<Response, ApiError> {
-    create_context(&shared, creation(&shared, &body)?).await
+    create_context(&shared, read_creation(&shared, &body)?).await
 }
 
 /// Creates a context; an alias of `POST /v1/contexts`.
@@ -48,7 +48,7 @@ pub(crate) async fn create_alias(
     Query(NoQuery): Query<NoQuery>,
     Small(body): Small,
 ) -> Result<Response, ApiError> {
-    create_context(&shared, creation(&shared, &body)?).await
+    create_context(&shared, read_creation(&shared, &body)?).await
 }
 
 /// Creates a context whose head is a turn, without copying anything.
@@ -65,7 +65,7 @@ pub(crate) async fn fork(
 }
 
 /// Reads the request. An empty body creates an empty context.
-fn creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContextBody, ApiError> {
+fn read_creation(shared: &Shared, body: &[u8]) -> Result<json::CreateContextBody, ApiError> {
     if body.is_empty() {
         Ok(json::CreateContextBody::default())
     } else {
@@ -98,11 +98,19 @@ async fn create_context(
         creation_lost: false,
         head_lost: false,
     };
-    Ok(answer(StatusCode::CREATED, created.replayed, context))
+    Ok(respond_replayed(
+        StatusCode::CREATED,
+        created.replayed,
+        context,
+    ))
 }
 
-/// A reply that says when it is a replay.
-pub(crate) fn answer(status: StatusCode, replayed: bool, body: impl serde::Serialize) -> Response {
+/// A response with a header that says whether an earlier request did the work.
+pub(crate) fn respond_replayed(
+    status: StatusCode,
+    replayed: bool,
+    body: impl serde::Serialize,
+) -> Response {
     let response = (status, Json(body));
     if replayed {
         ([(REPLAYED, "true")], response).into_response()
@@ -123,7 +131,7 @@ pub(crate) async fn show(
     At(id): At<ContextId>,
     Query(ContextQuery): Query<ContextQuery>,
 ) -> Result<Json<json::Context>, ApiError> {
-    Ok(Json(shape(shared.store.context(id)?)))
+    Ok(Json(context_shape(shared.store.context(id)?)))
 }
 
 /// Replaces a context's labels.
@@ -144,7 +152,7 @@ pub(crate) async fn patch(
         labels,
     };
     shared.store.run(grant, command).await?;
-    Ok(Json(shape(shared.store.context(id)?)))
+    Ok(Json(context_shape(shared.store.context(id)?)))
 }
 
 /// Lists contexts, newest created first. A page may be short although more follow: go on until
@@ -173,14 +181,16 @@ pub(crate) async fn read_page(
 ) -> Result<json::ContextPage, ApiError> {
     // Without a filter every context that is examined is listed, so the page is short work.
     if query.labels.is_empty() && query.worlds {
-        return Ok(page(shared, &query));
+        return Ok(make_page(shared, &query));
     }
     let reader = Arc::clone(shared);
-    shared.blocking(move || Ok(page(&reader, &query))).await
+    shared
+        .blocking(move || Ok(make_page(&reader, &query)))
+        .await
 }
 
 /// A page of contexts.
-pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
+pub(crate) fn make_page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage {
     let limit = query.limit.min(PAGE_CONTEXTS_MAX);
     let (mut contexts, mut label_bytes) = (Vec::new(), 0);
     let mut last = query.before;
@@ -201,7 +211,7 @@ pub(crate) fn page(shared: &Shared, query: &ContextsQuery) -> json::ContextPage 
                 .iter()
                 .map(|(key, value)| key.len() + value.len())
                 .sum::<usize>();
-            contexts.push(shape(context));
+            contexts.push(context_shape(context));
         }
     }
     json::ContextPage {
@@ -221,7 +231,7 @@ fn has_labels(labels: &Labels, wanted: &[(String, Option<String>)]) -> bool {
 }
 
 /// A context as JSON.
-pub(crate) fn shape(context: Context) -> json::Context {
+pub(crate) fn context_shape(context: Context) -> json::Context {
     json::Context {
         context_id: context.id.into(),
         head_turn_id: context.head.into(),

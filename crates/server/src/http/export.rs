@@ -43,7 +43,7 @@ pub(crate) async fn export(
     let content = shared.store.open_everything("export").await?;
     let (sender, body) = ChannelBody::new(CHUNKS_MAX);
     shared.tasks.spawn_blocking(move || {
-        produce(
+        write_export(
             &content,
             ChunkWriter {
                 sender,
@@ -68,7 +68,7 @@ fn too_many() -> ApiError {
     ApiError::new(ErrorCode::TooManyRequests, message)
 }
 
-fn produce(content: &ContentReader, mut out: ChunkWriter) {
+fn write_export(content: &ContentReader, mut out: ChunkWriter) {
     let written = content.export(&mut out);
     if let Err(error) = written.and_then(|()| out.flush()) {
         tracing::warn!(%error, "an export ended early");

@@ -16,7 +16,7 @@ use super::body::{self, BodyBounds};
 use super::query::{FromQuery, Pairs, percent_decode};
 use crate::convert;
 use crate::error::ApiError;
-use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
+use crate::memory::{LARGE_FROM_BYTES, MemoryBudget, MemoryPermit};
 use crate::nesting::{NESTING_MAX, nesting, parsed_bytes};
 use crate::shared::Shared;
 
@@ -172,14 +172,14 @@ pub(crate) async fn body_within(
     };
     let (parts, body) = request.into_parts();
     check_coding(&parts)?;
-    body::read(&parts.headers, body, bounds, &shared.memory).await
+    body::read_body(&parts.headers, body, bounds, &shared.memory).await
 }
 
 /// Waits for memory for the parsed values of a JSON body and for `more_bytes` that are made of them.
 /// Returns none if both are small. Short values take far more memory than their text, so the number
 /// of values counts, not the length of the body.
 pub(crate) async fn permit_for_values(
-    shared: &Shared,
+    memory: &MemoryBudget,
     body: &[u8],
     more_bytes: usize,
 ) -> Result<Option<MemoryPermit>, ApiError> {
@@ -190,12 +190,12 @@ pub(crate) async fn permit_for_values(
     }
     convert::within(
         "memory for the values of the body",
-        shared.memory.total_bytes(),
+        memory.total_bytes(),
         parsed as u64,
     )?;
     // A large body has a permit of its own already.
     let held = if is_large_body { body.len() } else { 0 };
-    let permit = shared.memory.acquire_beside(held, parsed + more_bytes);
+    let permit = memory.acquire_beside(held, parsed + more_bytes);
     permit.await.map(Some)
 }
 

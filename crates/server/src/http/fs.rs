@@ -61,11 +61,12 @@ pub(crate) async fn root(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let mut place = Place::parse(uri.path())?;
-    place.segments = segments(query.path.as_deref().unwrap_or_default(), |name| {
+    let mut path = FsPath::parse(uri.path())?;
+    // The query is decoded already, so its names are used as they are.
+    path.segments = split_path(query.path.as_deref().unwrap_or_default(), |name| {
         Some(name.into())
     })?;
-    serve(shared, place, Wanted::new(query.format, headers)).await
+    serve_path(shared, path, Wanted::new(query.format, headers)).await
 }
 
 /// A path of a turn's filesystem.
@@ -88,21 +89,21 @@ pub(crate) async fn path(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    serve(
-        shared,
-        Place::parse(uri.path())?,
-        Wanted::new(query.format, headers),
-    )
-    .await
+    let path = FsPath::parse(uri.path())?;
+    serve_path(shared, path, Wanted::new(query.format, headers)).await
 }
 
-async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Response, ApiError> {
+async fn serve_path(
+    shared: Arc<Shared>,
+    path: FsPath,
+    wanted: Wanted,
+) -> Result<Response, ApiError> {
     let reader = Arc::clone(&shared);
-    let (place, root, entry) = shared
+    let (path, root, entry) = shared
         .blocking(move || {
-            let root = place.root(&reader)?;
-            let entry = place.find(&reader, root)?;
-            Ok((place, root, entry))
+            let root = path.find_root(&reader)?;
+            let entry = path.find_entry(&reader, root)?;
+            Ok((path, root, entry))
         })
         .await?;
     // The audit line comes before the content is read: both need memory, and a request that held
@@ -112,8 +113,8 @@ async fn serve(shared: Arc<Shared>, place: Place, wanted: Wanted) -> Result<Resp
     let is_large = permit.is_some();
     let reader = Arc::clone(&shared);
     let respond = move || {
-        let found = Found {
-            place: &place,
+        let found = FoundEntry {
+            path: &path,
             root,
             entry: &entry,
         };
@@ -178,13 +179,13 @@ impl Wanted {
 }
 
 /// A turn and a path in its filesystem.
-struct Place {
+struct FsPath {
     turn: TurnId,
     segments: Vec<Vec<u8>>,
 }
 
 /// The names of a path, each decoded.
-fn segments(
+fn split_path(
     path: &str,
     decode: impl Fn(&str) -> Option<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, ApiError> {
@@ -195,7 +196,7 @@ fn segments(
     Ok(names)
 }
 
-impl Place {
+impl FsPath {
     /// Reads the raw path, so that a name may be any bytes and an encoded slash is no separator.
     fn parse(path: &str) -> Result<Self, ApiError> {
         let mut parts = path.trim_start_matches("/v1/turns/").splitn(3, '/');
@@ -203,11 +204,11 @@ impl Place {
         let rest = parts.nth(1).unwrap_or_default();
         Ok(Self {
             turn,
-            segments: segments(rest, |segment| percent_decode(segment, false))?,
+            segments: split_path(rest, |segment| percent_decode(segment, false))?,
         })
     }
 
-    fn root(&self, shared: &Shared) -> Result<FsRoot, ApiError> {
+    fn find_root(&self, shared: &Shared) -> Result<FsRoot, ApiError> {
         shared.store.fs_root(self.turn)?.ok_or_else(|| {
             let message = format!(
                 "neither turn {} nor a turn before it has a filesystem",
@@ -218,7 +219,7 @@ impl Place {
     }
 
     /// Finds the entry at the path. The root directory has none, so this makes one up.
-    fn find(&self, shared: &Shared, root: FsRoot) -> Result<TreeEntry, ApiError> {
+    fn find_entry(&self, shared: &Shared, root: FsRoot) -> Result<TreeEntry, ApiError> {
         let kind = TreeEntryKind::Directory;
         let mut at = TreeEntry {
             name: Vec::new(),
@@ -229,6 +230,7 @@ impl Place {
         };
         let directories = shared.store.open_directories();
         for segment in &self.segments {
+            // A link is not followed: a target such as `..` could lead anywhere, or in a circle.
             if at.kind != TreeEntryKind::Directory {
                 return Err(self.not_found());
             }
@@ -239,7 +241,7 @@ impl Place {
         Ok(at)
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let segments: Vec<_> = self
             .segments
             .iter()
@@ -251,22 +253,22 @@ impl Place {
     fn not_found(&self) -> ApiError {
         ApiError::new(
             ErrorCode::NotFound,
-            format!("turn {} has no file `{}`", self.turn, self.text()),
+            format!("turn {} has no file `{}`", self.turn, self.to_text()),
         )
     }
 }
 
-/// What was found at a place.
-struct Found<'a> {
-    place: &'a Place,
+/// The entry at a path, and the root under which it was found.
+struct FoundEntry<'a> {
+    path: &'a FsPath,
     root: FsRoot,
     entry: &'a TreeEntry,
 }
 
-impl Found<'_> {
+impl FoundEntry<'_> {
     /// The ancestor that has the root, if the requested turn has none.
     fn inherited_from(&self) -> Option<TurnId> {
-        Some(self.root.turn).filter(|turn| *turn != self.place.turn)
+        Some(self.root.turn).filter(|turn| *turn != self.path.turn)
     }
 
     fn respond(
@@ -280,14 +282,16 @@ impl Found<'_> {
             TreeEntryKind::File if wanted.format == FsFormat::Json => {
                 self.file_json(shared, &bytes)?
             }
-            TreeEntryKind::File => self.bytes(bytes, wanted),
+            TreeEntryKind::File => self.respond_with_bytes(bytes, wanted),
             TreeEntryKind::Directory => {
-                axum::Json(json::FsNode::Directory(self.listing(&bytes)?)).into_response()
+                axum::Json(json::FsNode::Directory(self.listing_shape(&bytes)?)).into_response()
             }
-            TreeEntryKind::Symlink if wanted.wants_link_bytes() => vary(self.bytes(bytes, wanted)),
-            TreeEntryKind::Symlink => {
-                vary(axum::Json(json::FsNode::Symlink(self.symlink(&bytes))).into_response())
+            TreeEntryKind::Symlink if wanted.wants_link_bytes() => {
+                vary_by_accept(self.respond_with_bytes(bytes, wanted))
             }
+            TreeEntryKind::Symlink => vary_by_accept(
+                axum::Json(json::FsNode::Symlink(self.symlink_shape(&bytes))).into_response(),
+            ),
         })
     }
 
@@ -298,9 +302,10 @@ impl Found<'_> {
         content: &ContentReader,
         permit: MemoryPermit,
     ) -> Result<Response, ApiError> {
-        let tree = blobs::uncompressed(content, self.entry.hash)?;
-        let listing = json::FsNode::Directory(self.listing(&tree)?);
+        let tree = blobs::read_uncompressed(content, self.entry.hash)?;
+        let listing = json::FsNode::Directory(self.listing_shape(&tree)?);
         let text = serde_json::to_vec(&listing).map_err(ApiError::internal)?;
+        // Freed before the copy is made, because the permit does not cover all three at once.
         drop((tree, listing));
         Ok((
             [(CONTENT_TYPE, "application/json")],
@@ -309,8 +314,9 @@ impl Found<'_> {
             .into_response())
     }
 
-    fn bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
+    fn respond_with_bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
         let inherited_from = self.inherited_from();
+        // A later attach to a nearer turn would change what this path shows.
         let cache = if inherited_from.is_some() {
             REVALIDATE
         } else {
@@ -342,9 +348,9 @@ impl Found<'_> {
             _ => None,
         };
         let file = json::FsNode::File(json::FsFile {
-            turn_id: self.place.turn.into(),
+            turn_id: self.path.turn.into(),
             inherited_from: self.inherited_from().map(json::Id::from),
-            path: self.place.text(),
+            path: self.path.to_text(),
             name: String::from_utf8_lossy(&self.entry.name).into_owned(),
             kind: json::FsKind::File,
             mode: self.entry.mode,
@@ -360,24 +366,24 @@ impl Found<'_> {
         Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
     }
 
-    fn listing(&self, tree: &[u8]) -> Result<json::FsListing, ApiError> {
+    fn listing_shape(&self, tree: &[u8]) -> Result<json::FsListing, ApiError> {
         let hash = self.entry.hash;
         let entries = decode_tree(tree).map_err(|error| bad_tree(&error, hash))?;
         Ok(json::FsListing {
-            turn_id: self.place.turn.into(),
+            turn_id: self.path.turn.into(),
             inherited_from: self.inherited_from().map(json::Id::from),
-            path: self.place.text(),
+            path: self.path.to_text(),
             fs_root_hash: json::Hash(self.root.hash),
             hash: json::Hash(hash),
-            entries: entries.iter().map(shape).collect(),
+            entries: entries.iter().map(entry_shape).collect(),
         })
     }
 
-    fn symlink(&self, target: &[u8]) -> json::FsSymlink {
+    fn symlink_shape(&self, target: &[u8]) -> json::FsSymlink {
         json::FsSymlink {
-            turn_id: self.place.turn.into(),
+            turn_id: self.path.turn.into(),
             inherited_from: self.inherited_from().map(json::Id::from),
-            path: self.place.text(),
+            path: self.path.to_text(),
             kind: json::FsKind::Symlink,
             target: String::from_utf8_lossy(target).into_owned(),
             hash: json::Hash(self.entry.hash),
@@ -386,14 +392,14 @@ impl Found<'_> {
 }
 
 /// Tells caches that the form of the answer depends on the request's Accept.
-fn vary(mut response: Response) -> Response {
+fn vary_by_accept(mut response: Response) -> Response {
     response
         .headers_mut()
         .append(VARY, HeaderValue::from_static("Accept"));
     response
 }
 
-fn shape(entry: &TreeEntry) -> json::FsEntry {
+fn entry_shape(entry: &TreeEntry) -> json::FsEntry {
     json::FsEntry {
         name: String::from_utf8_lossy(&entry.name).into_owned(),
         name_b64: std::str::from_utf8(&entry.name)

@@ -1,4 +1,5 @@
-//! The gate before every route: reads the request's head, lets the rules decide, counts the answer.
+//! The gate before every route. It reads a request's head, lets the rules in [`crate::auth`] decide,
+//! and counts the answer. A request that the gate refuses reaches no handler.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use turnkeep_wire::ErrorCode;
 
 use super::ledger::access;
 use super::status_page;
-use crate::auth::{Ask, Badge, Denied, Facts, Pass};
+use crate::auth::{Admission, CallerKind, Denied, RequestHead, RequestKind};
 use crate::error::ApiError;
 use crate::principal::{Caller, PersonCaller};
 use crate::shared::Shared;
@@ -29,7 +30,7 @@ pub(crate) struct ArrivedAt(pub(crate) IpAddr);
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Decides about a request, and counts and completes its answer.
-pub(crate) async fn guard(
+pub(crate) async fn guard_request(
     State(shared): State<Arc<Shared>>,
     mut request: Request,
     next: Next,
@@ -38,11 +39,12 @@ pub(crate) async fn guard(
     let method = request.method().clone();
     let route = request.extensions().get::<MatchedPath>().cloned();
     let origin = request.headers().get(ORIGIN).cloned();
-    let (mut response, may_read) = match admit(&shared, &mut request) {
-        Ok(Pass::Serve(_)) => (next.run(request).await, true),
-        Ok(Pass::Preflight) => (preflight(), true),
-        Err(refusal) => *refusal,
+    let (mut response, may_read) = match admit_request(&shared, &mut request) {
+        Ok(Admission::Serve(_)) => (next.run(request).await, true),
+        Ok(Admission::Preflight) => (answer_preflight(), true),
+        Err(refusal) => (refusal.response, refusal.may_read),
     };
+    // A browser must not guess that a blob is a script or a page.
     response
         .headers_mut()
         .insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -50,67 +52,86 @@ pub(crate) async fn guard(
         allow_origin(response.headers_mut(), origin);
     }
     let route = route.as_ref().map_or("none", MatchedPath::as_str);
-    shared.metrics.http(
-        route,
-        known(&method),
-        response.status().as_u16(),
-        began.elapsed(),
-    );
+    let status = response.status().as_u16();
+    shared
+        .metrics
+        .http(route, method_label(&method), status, began.elapsed());
     response
 }
 
-/// A refusal, and whether the page that asked may read it.
-type Refusal = Box<(Response, bool)>;
+/// The answer to a request that is not served.
+struct Refusal {
+    response: Response,
+    /// Whether the page that sent the request may read the answer.
+    may_read: bool,
+}
 
-fn admit(shared: &Shared, request: &mut Request) -> Result<Pass, Refusal> {
-    let local = request
-        .extensions()
-        .get::<ArrivedAt>()
-        .map_or(shared.addrs.http.ip(), |arrived| arrived.0);
-    let (pass, person) = {
-        let facts = facts(request, shared.gate.cookie_name())
-            .map_err(|error| Box::new((error.into_response(), false)))?;
-        let person = facts
-            .bearer
-            .map(|secret| person_of(shared, secret))
-            .transpose();
-        let (person, closed) =
-            person.map_or_else(|error| (None, Some(error)), |found| (found.flatten(), None));
-        let facts = Facts {
-            person: person.is_some(),
-            ..facts
-        };
-        let refused = |denied: Denied| {
-            let may_read = denied.is_for_known_origin();
-            let response = match (&denied, closed) {
-                (Denied::WrongCredentials, Some(closed)) => closed.into_response(),
-                _ => refuse(denied, request),
-            };
-            Box::new((response, may_read))
-        };
-        (shared.gate.decide(&facts, local).map_err(refused)?, person)
-    };
-    let caller = match (pass, person) {
-        (Pass::Serve(Badge::Owner), _) => Caller::Owner,
-        (Pass::Serve(Badge::Person), Some(person)) => Caller::Person(person),
-        _ => return Ok(pass),
+impl Refusal {
+    fn new(response: impl IntoResponse, may_read: bool) -> Box<Self> {
+        Box::new(Self {
+            response: response.into_response(),
+            may_read,
+        })
+    }
+}
+
+/// Lets the rules decide about a request. The request of an admitted caller gets the [`Caller`].
+fn admit_request(shared: &Shared, request: &mut Request) -> Result<Admission, Box<Refusal>> {
+    let (admission, person) = check_head(shared, request)?;
+    let caller = match (admission, person) {
+        (Admission::Serve(CallerKind::Owner), _) => Caller::Owner,
+        (Admission::Serve(CallerKind::Person), Some(person)) => Caller::Person(person),
+        _ => return Ok(admission),
     };
     if let Some(newcomer) = request.extensions().get::<Newcomer>() {
         newcomer.authenticated();
     }
-    let route = request
-        .extensions()
-        .get::<MatchedPath>()
-        .map(MatchedPath::as_str);
-    access::check(&caller, request.method(), route, request.uri().path())
-        .map_err(|error| Box::new((error.into_response(), true)))?;
+    let route = request.extensions().get::<MatchedPath>();
+    access::check_route(
+        &caller,
+        request.method(),
+        route.map(MatchedPath::as_str),
+        request.uri().path(),
+    )
+    .map_err(|error| Refusal::new(error, true))?;
     request.extensions_mut().insert(caller);
-    Ok(pass)
+    Ok(admission)
 }
 
-/// The person whose token this is; an error if that cannot be told, because its world cannot be
-/// read.
-fn person_of(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
+/// Decides by the head of a request. Also returns the person whose token the request has.
+fn check_head(
+    shared: &Shared,
+    request: &Request,
+) -> Result<(Admission, Option<PersonCaller>), Box<Refusal>> {
+    let head = read_head(request, shared.gate.cookie_name())
+        .map_err(|error| Refusal::new(error, false))?;
+    let (person, unreadable) = match head.bearer.map(|secret| find_person(shared, secret)) {
+        None => (None, None),
+        Some(Ok(person)) => (person, None),
+        Some(Err(error)) => (None, Some(error)),
+    };
+    let head = RequestHead {
+        person: person.is_some(),
+        ..head
+    };
+    let local = request
+        .extensions()
+        .get::<ArrivedAt>()
+        .map_or(shared.addrs.http.ip(), |arrived| arrived.0);
+    let denied = match shared.gate.decide(&head, local) {
+        Ok(admission) => return Ok((admission, person)),
+        Err(denied) => denied,
+    };
+    let may_read = denied.is_for_known_origin();
+    Err(match (denied, unreadable) {
+        // The token may be valid, but its world cannot be read. "Wrong token" would mislead.
+        (Denied::WrongCredentials, Some(error)) => Refusal::new(error, may_read),
+        (denied, _) => Refusal::new(refusal_response(denied, request), may_read),
+    })
+}
+
+/// The person with this token. An error means that the token's world cannot be read.
+fn find_person(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
     let found = shared
         .worlds
         .find_token_holder(secret, shared.worlds.now())?;
@@ -121,45 +142,51 @@ fn person_of(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiE
     }))
 }
 
-fn facts<'a>(request: &'a Request, cookie_name: &str) -> Result<Facts<'a>, ApiError> {
+/// The parts of a request's head that the rules use.
+fn read_head<'a>(request: &'a Request, cookie_name: &str) -> Result<RequestHead<'a>, ApiError> {
     let (headers, uri) = (request.headers(), request.uri());
-    let link = uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
-    let bearer = one(headers, &AUTHORIZATION)?.map(|value| bearer(value).unwrap_or_default());
-    // A request line may name the host itself; then that is the host.
-    let host = one(headers, &HOST)?;
-    Ok(Facts {
-        open: matches!(uri.path(), "/healthz" | "/health") || link,
-        ask: ask(request),
-        host: uri
-            .authority()
-            .map(axum::http::uri::Authority::as_str)
-            .or(host),
-        origin: one(headers, &ORIGIN)?,
-        fetch_site: one(headers, &SEC_FETCH_SITE)?,
-        bearer,
+    let is_login =
+        uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
+    let bearer = single_header(headers, &AUTHORIZATION)?;
+    let host = single_header(headers, &HOST)?;
+    // HTTP lets the request line name the host. Then the Host header does not count.
+    let named_host = uri.authority().map(axum::http::uri::Authority::as_str);
+    Ok(RequestHead {
+        open: matches!(uri.path(), "/healthz" | "/health") || is_login,
+        kind: request_kind(request),
+        host: named_host.or(host),
+        origin: single_header(headers, &ORIGIN)?,
+        fetch_site: single_header(headers, &SEC_FETCH_SITE)?,
+        // Another scheme counts as a wrong token, not as none: a cookie must not help it out.
+        bearer: bearer.map(|value| bearer_token(value).unwrap_or_default()),
         person: false,
-        cookie: cookie(headers, cookie_name),
+        cookie: find_cookie(headers, cookie_name),
     })
 }
 
 /// The token of `Bearer TOKEN`; the scheme may be written in any case.
-fn bearer(value: &str) -> Option<&str> {
+fn bearer_token(value: &str) -> Option<&str> {
     let (scheme, token) = value.trim().split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-fn ask(request: &Request) -> Ask {
+fn request_kind(request: &Request) -> RequestKind {
     let has = |name: HeaderName| request.headers().contains_key(name);
     match *request.method() {
-        Method::OPTIONS if has(ORIGIN) && has(ACCESS_CONTROL_REQUEST_METHOD) => Ask::Preflight,
-        Method::GET | Method::HEAD if has(UPGRADE) => Ask::Upgrade,
-        Method::GET | Method::HEAD => Ask::Read,
-        _ => Ask::Change,
+        Method::OPTIONS if has(ORIGIN) && has(ACCESS_CONTROL_REQUEST_METHOD) => {
+            RequestKind::Preflight
+        }
+        Method::GET | Method::HEAD if has(UPGRADE) => RequestKind::Upgrade,
+        Method::GET | Method::HEAD => RequestKind::Read,
+        _ => RequestKind::Change,
     }
 }
 
 /// A header that may come once, as text.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, ApiError> {
+fn single_header<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a str>, ApiError> {
     let mut values = headers.get_all(name).iter();
     match (values.next().map(HeaderValue::to_str), values.next()) {
         (None, _) => Ok(None),
@@ -170,7 +197,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     }
 }
 
-fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     let all = headers
         .get_all(COOKIE)
         .iter()
@@ -183,16 +210,16 @@ fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .map(|(_, value)| value)
 }
 
-fn refuse(denied: Denied, request: &Request) -> Response {
+fn refusal_response(denied: Denied, request: &Request) -> Response {
     let error = ApiError::from(denied);
     // A person who opens the page without the token gets a page that says where the token is.
     if error.code == ErrorCode::Unauthorized && request.uri().path() == "/" {
-        return status_page::locked();
+        return status_page::locked_page();
     }
     error.into_response()
 }
 
-fn preflight() -> Response {
+fn answer_preflight() -> Response {
     let headers = [
         (
             ACCESS_CONTROL_ALLOW_METHODS,
@@ -218,7 +245,7 @@ fn allow_origin(headers: &mut HeaderMap, origin: HeaderValue) {
 }
 
 /// The method as a label: callers may invent methods, counters may not.
-fn known(method: &Method) -> &'static str {
+fn method_label(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
         Method::HEAD => "HEAD",

@@ -82,6 +82,6 @@ pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::from(routes())
         .fallback(error_response::unknown_route)
         .method_not_allowed_fallback(error_response::unknown_method)
-        .layer(from_fn_with_state(Arc::clone(&shared), gate::guard))
+        .layer(from_fn_with_state(Arc::clone(&shared), gate::guard_request))
         .with_state(shared)
 }

@@ -146,19 +146,19 @@ static DOCUMENT: LazyLock<String> = LazyLock::new(|| {
     components.add_security_scheme("cookie", SecurityScheme::ApiKey(cookie));
     let paths = std::mem::take(&mut document.paths.paths);
     for (path, mut item) in paths {
-        for operation in operations(&mut item) {
-            complete(operation, &path);
+        for operation in operations_of(&mut item) {
+            complete_operation(operation, &path);
         }
         document.paths.paths.insert(path.replace("{*", "{"), item);
     }
     let mut document = serde_json::to_value(document).unwrap_or_default();
-    correct(&mut document);
+    correct_schemas(&mut document);
     format!("{document:#}\n")
 });
 
 /// Corrects what the derives get wrong. Our integers are unsigned, but get the formats of signed ones.
 /// Bytes are described as a list of numbers.
-fn correct(part: &mut Value) {
+fn correct_schemas(part: &mut Value) {
     match part {
         Value::Object(map) => {
             let is_unsigned = matches!(map.get("minimum").and_then(Value::as_u64), Some(0 | 1));
@@ -168,14 +168,14 @@ fn correct(part: &mut Value) {
             if let Some(bytes) = map.get_mut(blobs::BYTES) {
                 *bytes = json!({"schema": {"type": "string", "format": "binary"}});
             }
-            map.values_mut().for_each(correct);
+            map.values_mut().for_each(correct_schemas);
         }
-        Value::Array(list) => list.iter_mut().for_each(correct),
+        Value::Array(list) => list.iter_mut().for_each(correct_schemas),
         _ => {}
     }
 }
 
-fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
+fn operations_of(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     let PathItem {
         get,
         head,
@@ -190,7 +190,7 @@ fn operations(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
 
 /// Adds what every operation has: the form of errors, a unique id, and, except for the two health
 /// routes, the token.
-fn complete(operation: &mut Operation, path: &str) {
+fn complete_operation(operation: &mut Operation, path: &str) {
     let body = ContentBuilder::new()
         .schema(Some(Ref::from_schema_name("ErrorReply")))
         .build();
@@ -203,8 +203,10 @@ fn complete(operation: &mut Operation, path: &str) {
         .responses
         .insert("default".to_owned(), error.into());
     if let (Some(id), Some([tag])) = (&mut operation.operation_id, operation.tags.as_deref()) {
+        // Handlers in different files share names such as `list`; the tag makes the id unique.
         *id = format!("{tag}_{id}");
     }
+    // The derive cannot say that an empty body creates an empty context.
     if matches!(path, "/v1/contexts" | "/v1/contexts/create")
         && let Some(RefOr::T(body)) = &mut operation.request_body
     {

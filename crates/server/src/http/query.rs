@@ -10,10 +10,10 @@ mod turns;
 
 pub use fs::{FsFormat, FsPathQuery, FsRootQuery};
 pub use ledger::{
-    ActingQuery, LinesQuery, ReadingQuery, SeatQuery, StreamQuery, SubscribeQuery, VerifyQuery,
+    ActingQuery, CallerQuery, LinesQuery, ReadingQuery, StreamQuery, SubscribeQuery, VerifyQuery,
     ViewsQuery,
 };
-pub use turns::{TurnQuery, TurnsQuery, View, ViewOptions};
+pub use turns::{PayloadView, TurnQuery, TurnsQuery, ViewOptions};
 
 use std::str::FromStr;
 
@@ -80,7 +80,7 @@ impl Pairs {
         let parts = query.split('&').filter(|part| !part.is_empty());
         let pairs = parts.map(|part| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            Ok((decode(name)?, decode(value)?))
+            Ok((decode_text(name)?, decode_text(value)?))
         });
         pairs.collect::<Result<_, _>>().map(Self)
     }
@@ -91,7 +91,7 @@ impl Pairs {
     }
 
     /// Rejects names that are not in the list.
-    fn only(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
+    fn check_names(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
         match self
             .0
             .iter()
@@ -106,14 +106,14 @@ impl Pairs {
     }
 
     /// The value of a parameter, under its name or its alias.
-    fn one(
+    fn single_value(
         &self,
         name: &'static str,
         alias: Option<&'static str>,
     ) -> Result<Option<&str>, QueryError> {
         let mut values = self
-            .all(name)
-            .chain(alias.into_iter().flat_map(|alias| self.all(alias)));
+            .all_values(name)
+            .chain(alias.into_iter().flat_map(|alias| self.all_values(alias)));
         let first = values.next();
         if values.next().is_some() {
             Err(QueryError::Twice(name))
@@ -122,7 +122,7 @@ impl Pairs {
         }
     }
 
-    fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+    fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
             .filter(move |(known, _)| known == name)
@@ -130,42 +130,42 @@ impl Pairs {
     }
 
     /// The value of a parameter that has a list of legal ones.
-    fn choice<T: FromStr<Err = UnknownValue> + Default>(
+    fn parse_choice<T: FromStr<Err = UnknownValue> + Default>(
         &self,
         name: &'static str,
         alias: Option<&'static str>,
     ) -> Result<T, QueryError> {
-        self.one(name, alias)?
+        self.single_value(name, alias)?
             .map_or(Ok(T::default()), |value| Ok(value.parse()?))
     }
 
     /// A yes or no, which is `default` where it is not given.
-    fn flag(&self, name: &'static str, default: bool) -> Result<bool, QueryError> {
-        match self.one(name, None)? {
+    fn parse_flag(&self, name: &'static str, default: bool) -> Result<bool, QueryError> {
+        match self.single_value(name, None)? {
             None => Ok(default),
             Some("1" | "true") => Ok(true),
             Some("0" | "false") => Ok(false),
-            Some(other) => Err(kind(name, other, "0, 1, true or false")),
+            Some(other) => Err(wrong_kind(name, other, "0, 1, true or false")),
         }
     }
 
     /// Accepts `include_provenance`, which clients of similar stores send. It has no effect: where
     /// a turn came from is not recorded apart from its payload.
     fn accept_provenance(&self) -> Result<(), QueryError> {
-        self.flag(PROVENANCE, false).map(drop)
+        self.parse_flag(PROVENANCE, false).map(drop)
     }
 
     /// A count. One beyond `usize` means the largest, because every route clamps it.
-    fn count(&self, name: &'static str, default: usize) -> Result<usize, QueryError> {
-        match self.one(name, None)? {
+    fn parse_count(&self, name: &'static str, default: usize) -> Result<usize, QueryError> {
+        match self.single_value(name, None)? {
             None => Ok(default),
             Some(value) if is_number(value) => Ok(value.parse().unwrap_or(usize::MAX)),
-            Some(value) => Err(kind(name, value, "a whole number")),
+            Some(value) => Err(wrong_kind(name, value, "a whole number")),
         }
     }
 }
 
-fn kind(name: &'static str, value: &str, expected: &'static str) -> QueryError {
+fn wrong_kind(name: &'static str, value: &str, expected: &'static str) -> QueryError {
     QueryError::Kind {
         name,
         value: value.to_owned(),
@@ -179,17 +179,17 @@ fn is_number(text: &str) -> bool {
 
 /// An id, or 0 for none.
 fn optional_turn(pairs: &Pairs, name: &'static str) -> Result<Option<TurnId>, QueryError> {
-    match pairs.one(name, None)? {
+    match pairs.single_value(name, None)? {
         None | Some("0") => Ok(None),
         Some(value) => value
             .parse()
             .map(Some)
-            .map_err(|_| kind(name, value, "a turn id")),
+            .map_err(|_| wrong_kind(name, value, "a turn id")),
     }
 }
 
 /// Decodes percent escapes, and `+` as a space, as forms write it.
-fn decode(text: &str) -> Result<String, QueryError> {
+fn decode_text(text: &str) -> Result<String, QueryError> {
     let bytes = percent_decode(text, true).and_then(|bytes| String::from_utf8(bytes).ok());
     bytes.ok_or_else(|| QueryError::Encoding(text.to_owned()))
 }
@@ -217,7 +217,7 @@ pub struct NoQuery;
 
 impl FromQuery for NoQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(&[]).map(|()| Self)
+        pairs.check_names(&[]).map(|()| Self)
     }
 }
 
@@ -241,27 +241,27 @@ impl ContextsQuery {
 
 impl FromQuery for ContextsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         pairs.accept_provenance()?;
-        let before = match pairs.one("cursor", None)? {
+        let before = match pairs.single_value("cursor", None)? {
             None => None,
             Some(value) => Some(
                 value
                     .parse()
-                    .map_err(|_| kind("cursor", value, "a page's next_cursor"))?,
+                    .map_err(|_| wrong_kind("cursor", value, "a page's next_cursor"))?,
             ),
         };
         let label = |text: &str| match text.split_once('=') {
             Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
             None => (text.to_owned(), None),
         };
-        let labels = pairs.all("label").map(label).collect();
-        let limit = pairs.count("limit", CONTEXTS_DEFAULT)?;
+        let labels = pairs.all_values("label").map(label).collect();
+        let limit = pairs.parse_count("limit", CONTEXTS_DEFAULT)?;
         Ok(Self {
             limit,
             before,
             labels,
-            worlds: pairs.flag("worlds", true)?,
+            worlds: pairs.parse_flag("worlds", true)?,
         })
     }
 }
@@ -277,7 +277,7 @@ impl ContextQuery {
 
 impl FromQuery for ContextQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         pairs.accept_provenance().map(|()| Self)
     }
 }
@@ -296,11 +296,11 @@ impl BlobsQuery {
 
 impl FromQuery for BlobsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let text = pairs.one("prefix", None)?.unwrap_or_default();
+        pairs.check_names(Self::NAMES)?;
+        let text = pairs.single_value("prefix", None)?.unwrap_or_default();
         let prefix = text
             .parse()
-            .map_err(|_| kind("prefix", text, "4 to 64 lower-case hex digits"))?;
+            .map_err(|_| wrong_kind("prefix", text, "4 to 64 lower-case hex digits"))?;
         Ok(Self { prefix })
     }
 }
@@ -319,10 +319,10 @@ impl EventsQuery {
 
 impl FromQuery for EventsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let after = pairs.one("after", None)?.map(|value| {
+        pairs.check_names(Self::NAMES)?;
+        let after = pairs.single_value("after", None)?.map(|value| {
             parse_position(value)
-                .ok_or_else(|| kind("after", value, "a position: a whole number from 0 on"))
+                .ok_or_else(|| wrong_kind("after", value, "a position: a whole number from 0 on"))
         });
         Ok(Self {
             after: after.transpose()?,
@@ -344,9 +344,9 @@ impl WatchQuery {
 
 impl FromQuery for WatchQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            session: pairs.one("session", None)?.map(str::to_owned),
+            session: pairs.single_value("session", None)?.map(str::to_owned),
         })
     }
 }
@@ -376,10 +376,10 @@ impl StatusQuery {
 
 impl FromQuery for StatusQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            token: pairs.one("token", None)?.map(str::to_owned),
-            all: pairs.flag("all", false)?,
+            token: pairs.single_value("token", None)?.map(str::to_owned),
+            all: pairs.parse_flag("all", false)?,
         })
     }
 }
@@ -404,7 +404,7 @@ pub fn parse_any(bytes: &[u8]) {
     let events = EventsQuery::from_query(pairs.clone());
     let stream = StreamQuery::from_query(pairs.clone());
     let views = ViewsQuery::from_query(pairs.clone());
-    let seat = SeatQuery::from_query(pairs.clone());
+    let acting = CallerQuery::from_query(pairs.clone());
     let fs = FsRootQuery::from_query(pairs.clone());
     let understood = [
         turns.is_ok(),
@@ -412,7 +412,7 @@ pub fn parse_any(bytes: &[u8]) {
         events.is_ok(),
         stream.is_ok(),
         views.is_ok(),
-        seat.is_ok(),
+        acting.is_ok(),
         fs.is_ok(),
     ];
     assert!(

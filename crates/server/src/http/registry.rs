@@ -78,7 +78,7 @@ pub(crate) async fn types(
     Query(NoQuery): Query<NoQuery>,
     headers: HeaderMap,
 ) -> Response {
-    tagged(&shared.store.registry().types_json(), &headers)
+    respond_tagged(&shared.store.registry().types_json(), &headers)
 }
 
 /// A type at one version.
@@ -104,11 +104,14 @@ pub(crate) async fn type_version(
         .with("type_id", &*name.id)
         .with("type_version", version));
     };
-    Ok(tagged(&registry.descriptor_json(descriptor), &headers))
+    Ok(respond_tagged(
+        &registry.descriptor_json(descriptor),
+        &headers,
+    ))
 }
 
 /// JSON whose entity tag is the hash of its text.
-fn tagged(value: &serde_json::Value, headers: &HeaderMap) -> Response {
+fn respond_tagged(value: &serde_json::Value, headers: &HeaderMap) -> Response {
     let bytes = Bytes::from(value.to_string());
     Content {
         etag: etag(BlobHash::of(&bytes)),

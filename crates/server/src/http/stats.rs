@@ -20,11 +20,11 @@ pub(crate) async fn stats(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
 ) -> Json<json::Stats> {
-    Json(read(&shared))
+    Json(read_stats(&shared))
 }
 
 /// The counters now.
-pub(crate) fn read(shared: &Shared) -> json::Stats {
+pub(crate) fn read_stats(shared: &Shared) -> json::Stats {
     let stats = shared.store.stats();
     json::Stats {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn read(shared: &Shared) -> json::Stats {
         groups: stats.groups,
         commands: stats.commands,
         poisoned: stats.poisoned,
-        connections: shared.connections.open() as u64,
+        connections: shared.connections.open_count() as u64,
     }
 }
 

@@ -11,7 +11,7 @@ use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
     WWW_AUTHENTICATE,
 };
-use axum::http::{HeaderName, StatusCode};
+use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use turnkeep_wire::json;
 
@@ -44,41 +44,41 @@ pub(crate) async fn page(
     Query(query): Query<StatusQuery>,
 ) -> Response {
     match query.token {
-        None => html(StatusCode::OK, &status(&shared, query.all)),
-        Some(_) if shared.gate.is_off() => redirect(None),
+        None => html_response(StatusCode::OK, &status_html(&shared, query.all)),
+        Some(_) if shared.gate.is_off() => redirect_home(None),
         Some(token) => match shared.gate.cookie_for(&token) {
-            Some(cookie) => redirect(Some(cookie)),
-            None => locked(),
+            Some(cookie) => redirect_home(Some(cookie)),
+            None => locked_page(),
         },
     }
 }
 
 /// The page for a browser without the token.
-pub(crate) fn locked() -> Response {
+pub(crate) fn locked_page() -> Response {
     let body = "<main><h1>Turnkeep</h1><p class=lead>This page needs the token. Open the link that \
         <code>turnkeep up</code> printed when it started.</p></main>";
     (
         [(WWW_AUTHENTICATE, "Bearer")],
-        html(StatusCode::UNAUTHORIZED, body),
+        html_response(StatusCode::UNAUTHORIZED, body),
     )
         .into_response()
 }
 
-fn redirect(cookie: Option<String>) -> Response {
+fn redirect_home(cookie: Option<String>) -> Response {
     let fixed = [
         (LOCATION, "/"),
         (CACHE_CONTROL, "no-store"),
         (REFERRER_POLICY, "no-referrer"),
     ];
-    let cookie: Option<[(HeaderName, String); 1]> = cookie.map(|cookie| [(SET_COOKIE, cookie)]);
-    let response = (StatusCode::SEE_OTHER, fixed);
-    match cookie {
-        Some(cookie) => (response.0, response.1, cookie).into_response(),
-        None => response.into_response(),
+    // The token must not stay in the address bar, so the browser is sent to `/` without it.
+    let mut response = (StatusCode::SEE_OTHER, fixed).into_response();
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::try_from(cookie).ok()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
     }
+    response
 }
 
-fn html(status: StatusCode, body: &str) -> Response {
+fn html_response(status: StatusCode, body: &str) -> Response {
     let text = format!(
         "<!doctype html><html lang=en><head><meta charset=utf-8><title>Turnkeep</title>\
          <meta name=viewport content=\"width=device-width,initial-scale=1\"><style>{STYLE}</style></head>\
@@ -93,8 +93,8 @@ fn html(status: StatusCode, body: &str) -> Response {
     (status, headers, text).into_response()
 }
 
-fn status(shared: &Shared, all: bool) -> String {
-    let stats = stats::read(shared);
+fn status_html(shared: &Shared, all: bool) -> String {
+    let stats = stats::read_stats(shared);
     let (word, class) = if stats.poisoned {
         ("read only", "bad")
     } else {
@@ -108,12 +108,12 @@ fn status(shared: &Shared, all: bool) -> String {
         contexts: counted_contexts(&stats, all),
         all,
     };
-    let (tiles, places, contexts) = (
-        tiles(&stats, counted),
-        places(shared),
-        latest(shared, counted),
+    let (tiles, settings, contexts) = (
+        tiles_html(&stats, counted),
+        settings_html(shared),
+        contexts_html(shared, counted),
     );
-    format!("<main>{header}{tiles}{places}{contexts}{FOOTER}</main>")
+    format!("<main>{header}{tiles}{settings}{contexts}{FOOTER}</main>")
 }
 
 const FOOTER: &str = "<footer><a href=\"/openapi.json\">OpenAPI</a><a href=\"/metrics\">Metrics</a>\
@@ -136,7 +136,7 @@ fn counted_contexts(stats: &json::Stats, all: bool) -> u64 {
     }
 }
 
-fn tiles(stats: &json::Stats, counted: Counted) -> String {
+fn tiles_html(stats: &json::Stats, counted: Counted) -> String {
     let tile =
         |name: &str, value: &dyn Display| format!("<div><dt>{name}</dt><dd>{value}</dd></div>");
     let rows = [
@@ -152,7 +152,7 @@ fn tiles(stats: &json::Stats, counted: Counted) -> String {
     format!("<dl class=tiles>{}</dl>", rows.concat())
 }
 
-fn places(shared: &Shared) -> String {
+fn settings_html(shared: &Shared) -> String {
     let config = &shared.config;
     let tls = if config.tls.is_some() { " · TLS" } else { "" };
     let auth = if shared.gate.is_off() {
@@ -166,7 +166,7 @@ fn places(shared: &Shared) -> String {
         "any type"
     };
     let rows = [
-        ("Data directory", absolute(&config.data_dir)),
+        ("Data directory", absolute_path(&config.data_dir)),
         ("Binary protocol", format!("{}{tls}", shared.addrs.tcp)),
         ("HTTP", format!("{}{tls}", shared.addrs.http)),
         ("Access", auth.to_owned()),
@@ -181,21 +181,21 @@ fn places(shared: &Shared) -> String {
     format!("<table class=places>{}</table>", rows.concat())
 }
 
-fn absolute(path: &str) -> String {
+fn absolute_path(path: &str) -> String {
     std::path::absolute(path).map_or_else(|_| path.to_owned(), |path| path.display().to_string())
 }
 
-fn latest(shared: &Shared, counted: Counted) -> String {
+fn contexts_html(shared: &Shared, counted: Counted) -> String {
     let query = ContextsQuery {
         limit: LATEST_CONTEXTS,
         before: None,
         labels: Vec::new(),
         worlds: counted.all,
     };
-    let rows: Vec<_> = contexts::page(shared, &query)
+    let rows: Vec<_> = contexts::make_page(shared, &query)
         .contexts
         .iter()
-        .map(row)
+        .map(context_row)
         .collect();
     if rows.is_empty() {
         return "<h2>Latest contexts</h2><p class=lead>None yet. <code>turnkeep ctx new</code> makes one.</p>".into();
@@ -215,7 +215,7 @@ fn latest(shared: &Shared, counted: Counted) -> String {
     )
 }
 
-fn row(context: &json::Context) -> String {
+fn context_row(context: &json::Context) -> String {
     let labels = context.labels.iter().map(|(key, value)| {
         format!(
             "<span class=label>{}<b>{}</b></span>",

@@ -22,7 +22,7 @@ use turnkeep_wire::ErrorCode;
 
 use super::extract::Query;
 use super::query::WatchQuery;
-use crate::broker::{Seen, Terminals, Watch};
+use crate::broker::{TerminalEvent, TerminalWatch, Terminals};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -42,31 +42,31 @@ pub(crate) async fn watch(
     Query(query): Query<WatchQuery>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    let terminals = terminals(&shared)?;
+    let terminals = shared_terminals(&shared)?;
     let session = query
         .session
         .ok_or_else(|| ApiError::bad_request("`session` is missing"))?;
     let upgrade = upgrade.map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
-    let place = shared.connections.enter();
+    let place = shared.connections.try_open();
     let place = place
         .ok_or_else(|| ApiError::new(ErrorCode::Unavailable, "too many connections are open"))?;
     let upgrade = upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX);
     Ok(upgrade.on_upgrade(async move |socket| {
-        let show = Show {
+        let terminal = TerminalSocket {
             socket,
             shared: Arc::clone(&shared),
             size: None,
         };
         shared.spawn(async move {
-            show.run(&terminals, &session).await;
+            terminal.run(&terminals, &session).await;
             drop(place);
         });
     }))
 }
 
-fn terminals(shared: &Shared) -> Result<Terminals, ApiError> {
+fn shared_terminals(shared: &Shared) -> Result<Terminals, ApiError> {
     within_the_machine(shared.addrs.http)?;
     let none = || {
         ApiError::new(
@@ -90,14 +90,14 @@ fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
 }
 
 /// One socket that shows one terminal.
-struct Show {
+struct TerminalSocket {
     socket: WebSocket,
     shared: Arc<Shared>,
     /// The size that the peer knows.
     size: Option<(u16, u16)>,
 }
 
-impl Show {
+impl TerminalSocket {
     async fn run(mut self, terminals: &Terminals, session: &str) {
         let (code, reason) = match terminals.watch(session) {
             Ok(watch) => match self.follow(&watch).await {
@@ -110,17 +110,18 @@ impl Show {
     }
 
     /// Shows the terminal until something ends it. Returns how to close; none if the peer is gone.
-    async fn follow(&mut self, watch: &Watch) -> Option<(u16, &'static str)> {
+    async fn follow(&mut self, watch: &TerminalWatch) -> Option<(u16, &'static str)> {
         let stopping = self.shared.stopping.clone();
         let period = self.shared.config.timeouts.sse_ping;
         let mut ping_at = Instant::now() + period;
         loop {
             tokio::select! {
+                // In this order, so that a busy terminal cannot delay the stop or a close.
                 biased;
                 () = stopping.cancelled() => return Some((close_code::AWAY, "the server stops")),
                 came = self.socket.recv() => match came {
                     Some(Ok(Message::Close(_))) => {
-                        self.part().await;
+                        self.finish_close().await;
                         return None;
                     }
                     Some(Err(_)) | None => return None,
@@ -130,9 +131,9 @@ impl Show {
                     ping_at = Instant::now() + period;
                     self.socket.send(Message::Ping(bytes::Bytes::new())).await.ok()?;
                 }
-                seen = watch.next() => match seen {
-                    Seen::Shown(shown) => self.show(&shown).await.ok()?,
-                    Seen::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
+                event = watch.next_event() => match event {
+                    TerminalEvent::Shown(shown) => self.show(&shown).await.ok()?,
+                    TerminalEvent::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
                 },
             }
         }
@@ -164,12 +165,12 @@ impl Show {
             reason: reason.into(),
         };
         if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
-            self.part().await;
+            self.finish_close().await;
         }
     }
 
     /// Reads until both sides have closed. Reading also sends the answer to a peer's close.
-    async fn part(&mut self) {
+    async fn finish_close(&mut self) {
         let answered = async { while let Some(Ok(_)) = self.socket.recv().await {} };
         if timeout(CLOSE_PAUSE, answered).await.is_err() {
             tracing::debug!("a watcher did not answer the close");

@@ -119,7 +119,7 @@ impl TextSize {
 }
 
 /// Makes a text that `render` writes within a limit. A text that turns out to be longer is written
-/// again with more memory: what it needs is known only when it is written.
+/// again with more memory, because its length is known only after it has been written.
 async fn render_text<F>(shared: &Arc<Shared>, size: TextSize, render: F) -> Result<Bytes, ApiError>
 where
     F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,

@@ -6,20 +6,20 @@
 //! is carried out even if its caller disconnects.
 
 mod beats;
+mod change_notifier;
 mod error;
 mod in_flight;
-mod making;
-mod news;
 mod pages;
 mod rehydrations;
 #[cfg(test)]
 mod tests;
+mod world_creation;
 mod world_handle;
 mod worlds;
 mod writer;
 
+pub(crate) use change_notifier::WorldChanges;
 pub(crate) use error::LedgerError;
-pub(crate) use news::WorldChanges;
 pub(crate) use pages::{HeldPage, PageKey, SharedPage};
 pub(crate) use rehydrations::Rehydrations;
 pub(crate) use world_handle::WorldHandle;

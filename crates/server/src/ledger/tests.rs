@@ -5,9 +5,9 @@ mod crowd;
 mod faults;
 mod forks;
 mod load;
-mod making;
 mod model;
 mod waiting;
+mod world_creation;
 mod writers;
 
 use std::sync::Arc;

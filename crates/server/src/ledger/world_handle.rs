@@ -21,11 +21,11 @@ use turnkeep_ledger::{Fault, Viewer, World};
 use turnkeep_store::{Command, Outcome, Refusal};
 use turnkeep_types::Timestamp;
 
+use super::change_notifier::WorldChangeNotifier;
 use super::error::LedgerError;
 use super::in_flight::InFlight;
-use super::making::initial_facts;
-use super::news::WorldChangeNotifier;
 use super::pages::Pages;
+use super::world_creation::initial_facts;
 use super::worlds::LedgerServices;
 use super::writer::WriterSlot;
 

@@ -20,8 +20,8 @@ use turnkeep_ledger::{Config, Principal, World};
 use turnkeep_store::Store;
 use turnkeep_types::{Clock, ContextId, Timestamp};
 
+use super::change_notifier::{WorldChangeNotifier, WorldChanges};
 use super::error::LedgerError;
-use super::news::{WorldChangeNotifier, WorldChanges};
 use super::rehydrations::Rehydrations;
 use super::world_handle::WorldHandle;
 use crate::handle::StoreHandle;
@@ -123,7 +123,7 @@ pub(crate) struct Worlds {
     /// The number of entries in the checkpoint of each world.
     checkpointed: Mutex<BTreeMap<Name, u32>>,
     /// Held while a world is created: one at a time.
-    pub(super) making: tokio::sync::Mutex<()>,
+    pub(super) creating: tokio::sync::Mutex<()>,
     pub(super) services: Arc<LedgerServices>,
 }
 
@@ -151,7 +151,7 @@ impl Worlds {
             handles: RwLock::default(),
             unreadable: BTreeMap::new(),
             checkpointed: Mutex::default(),
-            making: tokio::sync::Mutex::default(),
+            creating: tokio::sync::Mutex::default(),
             services: Arc::new(services),
         };
         for FoundWorld { name, contexts } in log::find_worlds(worlds.services.store.store()) {

@@ -31,7 +31,7 @@ pub(super) struct Budget {
 
 impl Budget {
     /// The budget that the caller asks for with `max_bytes`.
-    pub(super) fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Fault> {
+    pub(super) fn from_arguments(arguments: &Arguments) -> Result<Self, Fault> {
         let asked = arguments
             .optional_count("max_bytes")?
             .unwrap_or(ANSWER_BYTES_DEFAULT);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
+use super::held_value::HeldValue;
 use super::rpc::Failure;
 use super::{catalogue, reading, store_verbs, writing};
 use crate::error::ApiError;
@@ -16,73 +17,84 @@ use crate::principal::Caller;
 use crate::shared::Shared;
 use crate::world_caller::{WorldCaller, no_world};
 
-/// Runs `tools/call`.
+/// Runs `tools/call`. Consumes the parameters, so that a tool can free them before it waits.
 pub(super) async fn run_call(
     shared: &Arc<Shared>,
     caller: &Caller,
-    params: &Value,
-) -> Result<Value, Failure> {
-    let name = params.get("name").and_then(Value::as_str);
+    params: HeldValue,
+) -> Result<HeldValue, Failure> {
+    let name = params.value().get("name").and_then(Value::as_str);
     let name = name.ok_or_else(|| Failure::bad_params("a call names its tool"))?;
     let tool = catalogue::find_tool(caller, name);
     let tool = tool.ok_or_else(|| Failure::bad_params(format!("there is no tool `{name}`")))?;
-    let none = json!({});
-    let given = params
-        .get("arguments")
-        .filter(|given| !given.is_null())
-        .unwrap_or(&none);
+    let given = params.map(take_arguments);
     // Invalid arguments are a tool result too, not a JSON-RPC error.
     let answered = match Arguments::new(given, &tool.schema(caller)) {
-        Ok(arguments) => run_tool(shared, caller, tool.name, &arguments).await,
+        Ok(arguments) => run_tool(shared, caller, tool.name, arguments).await,
         Err(fault) => Err(fault.into()),
     };
     Ok(match answered {
-        Ok(value) => call_result(&value, false),
+        Ok(held) => held.map(|value| call_result(value, false)),
         Err(error) => {
             error.log();
-            call_result(&json!({ "error": error.body() }), true)
+            call_result(json!({ "error": error.body() }), true).into()
         }
     })
 }
 
+/// The arguments among the parameters of a call. Missing ones and null are an empty object.
+fn take_arguments(mut params: Value) -> Value {
+    match params.get_mut("arguments").map(Value::take) {
+        None | Some(Value::Null) => json!({}),
+        Some(given) => given,
+    }
+}
+
 /// The result holds the value twice, as clients of older revisions read only the text. The
 /// [`Budget`](super::budget::Budget) of an answer counts both.
-fn call_result(value: &Value, failed: bool) -> Value {
-    json!({
-        "content": [{ "type": "text", "text": value.to_string() }],
-        "structuredContent": value,
+fn call_result(value: Value, failed: bool) -> Value {
+    let text = value.to_string();
+    let mut result = json!({
+        "content": [{ "type": "text", "text": text }],
+        "structuredContent": null,
         "isError": failed,
-    })
+    });
+    // Assigned, because `json!` would copy the value.
+    result["structuredContent"] = value;
+    result
 }
 
 async fn run_tool(
     shared: &Arc<Shared>,
     caller: &Caller,
     tool: &str,
-    arguments: &Arguments<'_>,
-) -> Result<Value, ApiError> {
-    let world_caller = || resolve_caller(shared, caller, arguments);
-    match tool {
-        "whoami" => reading::whoami(shared, world_caller()?, arguments).await,
+    arguments: Arguments,
+) -> Result<HeldValue, ApiError> {
+    let given = &arguments;
+    let world_caller = || resolve_caller(shared, caller, given);
+    let answer = match tool {
+        "whoami" => reading::whoami(shared, world_caller()?, given).await,
         "ledger_read" => reading::read_stream(shared, world_caller()?, arguments).await,
-        "ledger_search" => reading::search(shared, &world_caller()?, arguments).await,
-        "ledger_get" => reading::get_entries(shared, &world_caller()?, arguments).await,
-        "ledger_pocket" => reading::read_pocket(shared, &world_caller()?, arguments).await,
-        "capsule_get" => reading::get_capsule(shared, &world_caller()?, arguments).await,
-        "scene_pack_build" => reading::build_scene(shared, &world_caller()?, arguments).await,
-        "ledger_write" => writing::write(shared, caller, arguments).await,
-        "store_contexts" => store_verbs::list_contexts(shared, arguments).await,
-        "store_turns" => store_verbs::read_turns(shared, arguments).await,
-        "store_turn" => store_verbs::read_turn(shared, arguments).await,
+        "ledger_search" => reading::search(shared, &world_caller()?, given).await,
+        "ledger_get" => reading::get_entries(shared, &world_caller()?, given).await,
+        "ledger_pocket" => reading::read_pocket(shared, &world_caller()?, given).await,
+        "capsule_get" => reading::get_capsule(shared, &world_caller()?, given).await,
+        "scene_pack_build" => reading::build_scene(shared, &world_caller()?, given).await,
+        "ledger_write" => writing::write_entries(shared, caller, arguments).await,
+        "store_contexts" => return store_verbs::list_contexts(shared, given).await,
+        "store_turns" => return store_verbs::read_turns(shared, given).await,
+        "store_turn" => return store_verbs::read_turn(shared, given).await,
         _ => Err(ApiError::internal(format!("the tool {tool} does nothing"))),
-    }
+    };
+    // The budget of an answer bounds its values, so these need no permit.
+    answer.map(HeldValue::from)
 }
 
 /// A person calls in their own world. The owner names the world.
 fn resolve_caller(
     shared: &Shared,
     caller: &Caller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<WorldCaller, ApiError> {
     match caller {
         Caller::Person(person) => Ok(WorldCaller::person(person)),

@@ -337,12 +337,10 @@ impl Tool {
 }
 
 /// The caller's tools, in the form of `tools/list`.
-pub(super) fn list_tools(caller: &Caller) -> Vec<Value> {
-    TOOLS
-        .iter()
-        .filter(|tool| tool.is_for(caller))
-        .map(|tool| tool.describe(caller))
-        .collect()
+pub(super) fn list_tools(caller: &Caller) -> Value {
+    let own = TOOLS.iter().filter(|tool| tool.is_for(caller));
+    let described: Vec<Value> = own.map(|tool| tool.describe(caller)).collect();
+    json!({ "tools": described })
 }
 
 /// A tool of the caller by its name.

@@ -144,14 +144,7 @@ pub(super) fn whoami_json(
         "cursor_now": (view.count() > 0).then(|| cursor::write(&view, view.count())),
     });
     request.budget.try_take(&answer);
-    // `known_persons` puts the operator first; the others are sorted by id.
-    let begin = match (request.after.as_deref(), persons.split_first()) {
-        (Some(after), Some((_, others))) => {
-            1 + others.partition_point(|person| person.id.as_str() <= after)
-        }
-        _ => 0,
-    };
-    let rest = persons.get(begin..).unwrap_or_default();
+    let rest = persons_after(&persons, request.after.as_deref());
     let page = list_persons(rest, request.budget);
     let last = page.len().checked_sub(1).and_then(|last| rest.get(last));
     if page.len() < rest.len() {
@@ -159,6 +152,15 @@ pub(super) fn whoami_json(
     }
     answer["persons"] = page.into();
     answer
+}
+
+/// The persons behind an id. `known_persons` puts the operator first; the others are sorted by id.
+fn persons_after<'a>(persons: &'a [KnownPerson], after: Option<&str>) -> &'a [KnownPerson] {
+    let (Some(after), Some((_, others))) = (after, persons.split_first()) else {
+        return persons;
+    };
+    let begin = others.partition_point(|person| person.id.as_str() <= after);
+    others.get(begin..).unwrap_or_default()
 }
 
 /// The first persons that fit; one always does.

@@ -88,8 +88,8 @@ pub(super) async fn read_resource(
         json!({ "properties": { "newest": {} } }),
     );
     let read = async {
-        let arguments = Arguments::new(&given, &schema)?;
-        reading::read_stream(shared, world_caller, &arguments).await
+        let arguments = Arguments::new(given.into(), &schema)?;
+        reading::read_stream(shared, world_caller, arguments).await
     };
     let page = read.await.map_err(|error: ApiError| {
         error.log();

@@ -13,6 +13,7 @@ mod arguments;
 mod budget;
 mod call;
 mod catalogue;
+mod held_value;
 mod introduction;
 mod listen;
 mod packs;
@@ -38,6 +39,7 @@ use crate::http::extract::{body_within, permit_for_values};
 use crate::memory::LARGE_FROM_BYTES;
 use crate::principal::Caller;
 use crate::shared::Shared;
+use held_value::HeldValue;
 use revision::{Era, Freshness};
 use rpc::{Failure, Incoming, Request};
 pub(crate) use writing::check_not_of_another_agent;
@@ -64,87 +66,94 @@ pub(crate) async fn message(
     request: axum::extract::Request,
 ) -> Result<Response, ApiError> {
     let bytes = body_within(request, &shared, MESSAGE_BYTES_MAX).await?;
-    // Held until the answer is made: the values live as long as the call, which may wait for news.
-    let _permit = permit_for_values(&shared, &bytes, 0).await?;
-    let request = match rpc::parse_message(&bytes) {
+    // The values copy the text of their strings, which may be as long as the message.
+    let permit = permit_for_values(&shared.memory, &bytes, bytes.len()).await?;
+    let incoming = rpc::parse_message(&bytes);
+    // From here on the values are all that is left of the message, and one permit covers them.
+    drop(bytes);
+    let request = match incoming {
         Ok(Incoming::Request(request)) => request,
         Ok(Incoming::Notification) => {
             let checked = revision::check_notification(&headers);
             return Ok(checked.map_or_else(
-                |failure| respond(&Value::Null, Err(failure)),
+                |failure| respond_with_failure(&Value::Null, failure),
                 |()| StatusCode::ACCEPTED.into_response(),
             ));
         }
-        Err(failure) => return Ok(respond(&Value::Null, Err(failure))),
+        Err(failure) => return Ok(respond_with_failure(&Value::Null, failure)),
     };
     let era = match revision::find_era(&headers, &request) {
         Ok(era) => era,
-        Err(failure) => return Ok(respond(&request.id, Err(failure))),
+        Err(failure) => return Ok(respond_with_failure(&request.id, failure)),
     };
     if era == Era::PerRequest && request.method == "subscriptions/listen" {
         let opened = listen::listen(&shared, &caller, &request);
-        return Ok(opened.unwrap_or_else(|failure| respond(&request.id, Err(failure))));
+        return Ok(opened.unwrap_or_else(|failure| respond_with_failure(&request.id, failure)));
     }
-    let answered = answer(&shared, &caller, era, &request).await;
-    respond_counted(&shared, &request.id, answered).await
+    let Request { id, method, params } = request;
+    let params = HeldValue::new(params, permit);
+    match run_method(&shared, &caller, era, &method, params).await {
+        Ok(result) => respond_with_result(&shared, &id, result).await,
+        Err(failure) => Ok(respond_with_failure(&id, failure)),
+    }
 }
 
-/// Sends an answer. A large one counts in the memory budget until it has been sent.
-async fn respond_counted(
+/// Sends a result. A large one counts in the memory budget until it has been sent.
+async fn respond_with_result(
     shared: &Shared,
     id: &Value,
-    answer: Result<Value, Failure>,
+    result: HeldValue,
 ) -> Result<Response, ApiError> {
-    let status = answer
-        .as_ref()
-        .map_or_else(|failure| failure.status, |_| StatusCode::OK);
-    let text = rpc::encode_answer(id, answer).to_string();
+    let text = result.write(|value| rpc::encode_answer(id, Ok(value)).to_string());
     let body = if text.len() < LARGE_FROM_BYTES {
         Body::from(text)
     } else {
+        // Without a permit, the caller has to try again. Only reads come here: the answer of a
+        // write is always smaller, whatever its entries are, so a committed write is never refused.
         let permit = shared.memory.acquire(text.len()).await?;
         Body::from(permit.hold_copy(text)?)
     };
-    Ok((status, [(CONTENT_TYPE, "application/json")], body).into_response())
+    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
 }
 
-fn respond(id: &Value, answer: Result<Value, Failure>) -> Response {
-    let status = answer
-        .as_ref()
-        .map_or_else(|failure| failure.status, |_| StatusCode::OK);
-    (status, axum::Json(rpc::encode_answer(id, answer))).into_response()
+fn respond_with_failure(id: &Value, failure: Failure) -> Response {
+    let status = failure.status;
+    (status, axum::Json(rpc::encode_answer(id, Err(failure)))).into_response()
 }
 
-async fn answer(
+/// Runs a method. Consumes the parameters, so that a call can free them before it waits.
+async fn run_method(
     shared: &Arc<Shared>,
     caller: &Caller,
     era: Era,
-    request: &Request,
-) -> Result<Value, Failure> {
-    let Request { method, params, .. } = request;
-    match (era, method.as_str()) {
-        (Era::Handshake, "initialize") => initialize(shared, caller, params).await,
-        (Era::Handshake, "ping") => Ok(json!({})),
-        (Era::PerRequest, "server/discover") => {
-            Ok(era.result(discover(shared, caller).await?, Some(FOR_A_MINUTE)))
+    method: &str,
+    params: HeldValue,
+) -> Result<HeldValue, Failure> {
+    let (result, freshness) = match (era, method) {
+        (_, "tools/call") => {
+            let result = call::run_call(shared, caller, params).await?;
+            return Ok(result.map(|value| era.complete_result(value, None)));
         }
-        (_, "tools/list") => Ok(era.result(
-            json!({ "tools": catalogue::list_tools(caller) }),
-            Some(FOR_AN_HOUR),
-        )),
-        (_, "tools/call") => Ok(era.result(call::run_call(shared, caller, params).await?, None)),
+        (Era::Handshake, "initialize") => (
+            initialize(shared, caller, params.value()).await?,
+            NOT_AT_ALL,
+        ),
+        (Era::Handshake, "ping") => (json!({}), NOT_AT_ALL),
+        (Era::PerRequest, "server/discover") => (discover(shared, caller).await?, FOR_A_MINUTE),
+        (_, "tools/list") => (catalogue::list_tools(caller), FOR_AN_HOUR),
         (Era::PerRequest, "resources/list") => {
-            Ok(era.result(listen::list_resources(shared, caller), Some(FOR_A_MINUTE)))
+            (listen::list_resources(shared, caller), FOR_A_MINUTE)
         }
         (Era::PerRequest, "resources/templates/list") => {
-            Ok(era.result(json!({ "resourceTemplates": [] }), Some(FOR_AN_HOUR)))
+            (json!({ "resourceTemplates": [] }), FOR_AN_HOUR)
         }
-        (Era::PerRequest, "resources/read") => Ok(era.result(
-            listen::read_resource(shared, caller, params).await?,
-            Some(NOT_AT_ALL),
-        )),
-        _ => Err(era.no_such_method(method)),
-    }
+        (Era::PerRequest, "resources/read") => {
+            let contents = listen::read_resource(shared, caller, params.value()).await?;
+            (contents, NOT_AT_ALL)
+        }
+        _ => return Err(era.no_such_method(method)),
+    };
+    Ok(era.complete_result(result, Some(freshness)).into())
 }
 
 async fn initialize(shared: &Shared, caller: &Caller, params: &Value) -> Result<Value, Failure> {

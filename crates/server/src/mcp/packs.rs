@@ -85,7 +85,7 @@ fn left_out_note(kept: usize, all: usize) -> Option<String> {
     })
 }
 
-/// The pack of a capsule that fits into a budget, with the sources of what it quotes.
+/// The pack of a capsule that fits into a budget, with the sources of its quotations.
 pub(super) fn fit_capsule(
     view: &View<'_>,
     capsule: &Capsule<'_>,

@@ -41,7 +41,7 @@ const PIECE_BYTES_MAX: usize = 2 << 10;
 pub(super) async fn whoami(
     shared: &Shared,
     world_caller: WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
     let request = PersonsRequest {
@@ -59,7 +59,7 @@ pub(super) async fn whoami(
 pub(super) async fn search(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
     let person = person_named(shared, world_caller, arguments).await?;
@@ -85,7 +85,7 @@ struct SearchText {
 }
 
 impl SearchText {
-    fn from_arguments(arguments: &Arguments<'_>, person: Option<String>) -> Result<Self, Fault> {
+    fn from_arguments(arguments: &Arguments, person: Option<String>) -> Result<Self, Fault> {
         let root = arguments.root();
         let count = |name: &str, least| {
             let node = root.optional(name)?;
@@ -129,7 +129,7 @@ impl SearchText {
 async fn person_named(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Option<String>, ApiError> {
     let Some(given) = arguments.optional_text("person_id")?.map(str::to_owned) else {
         return Ok(None);
@@ -190,7 +190,7 @@ fn shorten_excerpt(result: &mut Value, budget: Budget) {
 pub(super) async fn get_entries(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
     let ids = arguments.optional_texts("ids")?;
@@ -268,6 +268,7 @@ impl GetRequest {
     /// beginning.
     fn entry_part(&self, view: &View<'_>, entry: &Entry, is_alone: bool) -> Result<Value, Fault> {
         let text = &*entry.text;
+        // A caller may have computed the offset itself, so it need not be at a character's start.
         let start = text.floor_char_boundary(self.offset.unwrap_or(0));
         if self.offset.is_some_and(|offset| offset > text.len()) {
             let message = format!("is behind the end: the text has {} bytes", text.len());
@@ -286,13 +287,12 @@ impl GetRequest {
             "next_offset": text.len(),
         });
         shown::add_description(view, entry, &mut result);
-        let rest = text.get(start..).unwrap_or_default();
-        let most = if is_alone {
-            rest.len()
+        let end_max = if is_alone {
+            text.len()
         } else {
-            rest.floor_char_boundary(PIECE_BYTES_MAX)
+            text.floor_char_boundary(start + PIECE_BYTES_MAX)
         };
-        let rest = rest.get(..most).unwrap_or_default();
+        let rest = text.get(start..end_max).unwrap_or_default();
         let end = start + self.budget.text_bytes_beside(rest, &result);
         result["verbatim_excerpt"] = text.get(start..end).unwrap_or_default().into();
         result["range"] = json!([start, end]);
@@ -316,10 +316,11 @@ fn entries_of_id<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
 pub(super) async fn get_capsule(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     arguments.text("person_id")?;
     let budget = Budget::from_arguments(arguments)?;
+    // An unknown name is rejected before the call is counted, so that a typo costs nothing.
     let person = person_named(shared, world_caller, arguments).await?;
     world_caller.count_call(shared)?;
     world_caller
@@ -335,7 +336,7 @@ pub(super) async fn get_capsule(
 pub(super) async fn build_scene(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     let budget = Budget::from_arguments(arguments)?;
     world_caller.count_call(shared)?;
@@ -351,16 +352,22 @@ pub(super) async fn build_scene(
 pub(super) async fn read_stream(
     shared: &Shared,
     world_caller: WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
-    let request = StreamRequest::from_arguments(arguments)?;
-    if let Some(wait) = read_wait(arguments)? {
+    let request = StreamRequest::from_arguments(&arguments)?;
+    let wait = read_wait(&arguments)?;
+    // Ends the permit of the arguments. Waiting calls would otherwise use up the memory budget, and
+    // other callers would get 429.
+    drop(arguments);
+    if let Some(wait) = wait {
         let viewer = world_caller.who.viewer();
         let place = world_caller
             .handle
             .read(|world| request.first_place(&world.view(viewer.clone())))?;
         let end = Instant::now() + wait;
+        // A call that times out or meets the end of the server is answered like any other: with the
+        // entries that there are, perhaps none.
         tokio::select! {
             () = world_caller.handle.wait_for_entries(&viewer, place) => {}
             () = tokio::time::sleep_until(end) => {}
@@ -374,7 +381,7 @@ pub(super) async fn read_stream(
         .await
 }
 
-fn read_wait(arguments: &Arguments<'_>) -> Result<Option<Duration>, Fault> {
+fn read_wait(arguments: &Arguments) -> Result<Option<Duration>, Fault> {
     let seconds = arguments.optional_count("wait_seconds")?.unwrap_or(0);
     if seconds > WAIT_SECONDS_MAX {
         let message = format!("must be 0 to {WAIT_SECONDS_MAX}: call again to wait longer");
@@ -392,7 +399,7 @@ struct StreamRequest {
 }
 
 impl StreamRequest {
-    fn from_arguments(arguments: &Arguments<'_>) -> Result<Self, Fault> {
+    fn from_arguments(arguments: &Arguments) -> Result<Self, Fault> {
         let cursor = arguments.optional_text("cursor")?.map(str::to_owned);
         let newest = arguments.optional_count("newest")?;
         if newest.is_some() && cursor.is_some() {
@@ -490,7 +497,7 @@ fn cursor_at(view: &View<'_>, place: u64) -> Option<String> {
 pub(super) async fn read_pocket(
     shared: &Shared,
     world_caller: &WorldCaller,
-    arguments: &Arguments<'_>,
+    arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
     let kind = match arguments.text("part")? {

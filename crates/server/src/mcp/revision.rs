@@ -162,7 +162,7 @@ pub(super) fn server_info() -> Value {
 impl Era {
     /// Completes a result for the era. The newer one has a result type, the server's name and a
     /// cache time.
-    pub(super) fn result(self, mut result: Value, freshness: Option<Freshness>) -> Value {
+    pub(super) fn complete_result(self, mut result: Value, freshness: Option<Freshness>) -> Value {
         if self == Self::Handshake {
             return result;
         }

@@ -7,6 +7,10 @@ use axum::http::StatusCode;
 use serde_json::{Value, json};
 use turnkeep_ledger::json as strict;
 
+/// The longest id of a request. The answer repeats it, and a call that waits for news keeps it
+/// without a memory permit, so it must be short.
+const ID_BYTES_MAX: usize = 1 << 10;
+
 /// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
@@ -111,6 +115,10 @@ pub(super) fn parse_message(bytes: &[u8]) -> Result<Incoming, Failure> {
         .map(Value::take)
         .unwrap_or_default();
     match (id, method) {
+        (Some(Value::String(id)), Some(_)) if id.len() > ID_BYTES_MAX => Err(Failure::no_message(
+            -32600,
+            format!("the id of a request has at most {ID_BYTES_MAX} bytes"),
+        )),
         (Some(id @ (Value::String(_) | Value::Number(_))), Some(method)) => {
             Ok(Incoming::Request(Request { id, method, params }))
         }
@@ -179,6 +187,12 @@ mod tests {
         ] {
             check(bad, Err(-32600));
         }
+        let with_id = |bytes| {
+            let id = "7".repeat(bytes);
+            format!(r#"{{"jsonrpc":"2.0","id":"{id}","method":"ping"}}"#)
+        };
+        check(&with_id(ID_BYTES_MAX), Ok("ping"));
+        check(&with_id(ID_BYTES_MAX + 1), Err(-32600));
         for garbage in [
             "",
             "{",

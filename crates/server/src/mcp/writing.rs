@@ -20,9 +20,10 @@ use turnkeep_ledger::known_persons::{KnownPerson, Refusal, find_among, known_per
 use turnkeep_ledger::time::WorldTime;
 use turnkeep_ledger::{Code, Fault, Principal, View, World};
 
-use super::arguments::Arguments;
+use super::arguments::{Arguments, check_known_arguments};
 use crate::error::{ApiError, ledger_error_code};
 use crate::ledger::WorldHandle;
+use crate::memory::MemoryPermit;
 use crate::principal::Caller;
 use crate::shared::Shared;
 
@@ -46,38 +47,39 @@ struct Author {
 }
 
 /// Runs the tool.
-pub(super) async fn write(
+pub(super) async fn write_entries(
     shared: &Shared,
     caller: &Caller,
-    arguments: &Arguments<'_>,
+    arguments: Arguments,
 ) -> Result<Value, ApiError> {
     let author = Author::from_caller(caller)?;
     let expected_cursor = arguments
         .optional_text("expected_cursor")?
         .map(str::to_owned);
-    let given = arguments.optional_text("request_id")?;
-    let request = match given {
+    let given = arguments.optional_text("request_id")?.map(str::to_owned);
+    let request = match &given {
         Some(given) => own_request_id(&author.id, given)?,
         None => format!("mcp-{:032x}", author.handle.ids().draw()),
     };
     // A draft that names unknown persons is never written, so only the tool rate limits how often a
     // caller may try one.
     shared.tool_rate.check(author.token)?;
-    let draft = match read_draft(shared, &author, arguments, &request).await {
+    let mut draft = match read_draft(shared, &author, arguments, &request).await {
         Ok(draft) => draft,
         Err(error) => {
             shared.tool_rate.admit(author.token)?;
             return Err(error);
         }
     };
-    let (envelope, bundle) = (
-        envelope_json(&request),
-        draft.bundle_json(&request, &author.id),
-    );
+    let bundle = draft.take_bundle(&request, &author.id);
     let allowance = Some(shared.write_allowance(author.token));
-    let beat = author
-        .handle
-        .beat(&author.who, envelope, bundle, expected_cursor, allowance);
+    let beat = author.handle.beat(
+        &author.who,
+        envelope_json(&request),
+        bundle,
+        expected_cursor,
+        allowance,
+    );
     let answer = beat.await?;
     let outcome = answer
         .outcome
@@ -88,7 +90,7 @@ pub(super) async fn write(
     let mut written = author
         .handle
         .read(|world| written_json(&world.view(author.who.viewer()), &outcome));
-    written["request_id"] = given.unwrap_or(&request).into();
+    written["request_id"] = given.unwrap_or(request).into();
     written["replayed"] = answer.replayed.into();
     Ok(written)
 }
@@ -98,7 +100,7 @@ pub(super) async fn write(
 async fn read_draft(
     shared: &Shared,
     author: &Author,
-    arguments: &Arguments<'_>,
+    arguments: Arguments,
     request: &str,
 ) -> Result<Draft, ApiError> {
     let (handle, who, id) = (
@@ -106,7 +108,7 @@ async fn read_draft(
         author.who.clone(),
         author.id.clone(),
     );
-    let (arguments, request) = (arguments.root().value.clone(), request.to_owned());
+    let request = request.to_owned();
     let read = move |world: &World| {
         let view = world.view(who.viewer());
         let known = known_persons(&view);
@@ -116,7 +118,9 @@ async fn read_draft(
             request: &request,
             author: &id,
         };
-        Draft::read(&reader, &Node::root(&arguments, Code::ToolRequestInvalid))
+        let mut draft = Draft::read(&reader, &arguments.root())?;
+        draft.permit = arguments.into_permit();
+        Ok::<_, Fault>(draft)
     };
     shared
         .blocking(move || handle.read_long(read).map_err(ApiError::from))
@@ -198,6 +202,8 @@ struct Draft {
     items: Vec<Value>,
     entry_paths: Vec<String>,
     item_paths: Vec<String>,
+    /// The permit of the arguments: the entries repeat their texts.
+    permit: Option<MemoryPermit>,
 }
 
 impl Draft {
@@ -232,16 +238,19 @@ impl Draft {
         Ok(())
     }
 
-    fn bundle_json(&self, request: &str, author: &Name) -> Value {
+    /// Moves the entries and items into a bundle. The draft must live on, because it holds their
+    /// permit.
+    fn take_bundle(&mut self, request: &str, author: &Name) -> Value {
         let mut bundle = json!({
             "bundle_id": null,
             "request_id": request,
             "proposed_by": { "engine": "mcp", "actor": author.as_str() },
-            "entries": self.entries,
+            "entries": [],
             "wrote": true,
         });
+        bundle["entries"] = std::mem::take(&mut self.entries).into();
         if !self.items.is_empty() {
-            bundle["pocket_items"] = self.items.clone().into();
+            bundle["pocket_items"] = std::mem::take(&mut self.items).into();
         }
         bundle
     }
@@ -301,16 +310,6 @@ fn optional_items<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Faul
         .map(|node| node.items())
         .transpose()?
         .unwrap_or_default())
-}
-
-fn check_known_arguments(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
-    match node.unknown_field(known)? {
-        Some(path) => {
-            let message = format!("is not an argument here; these are: {}", known.join(", "));
-            Err(Fault::new(Code::UnknownField, path, message))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Reads entries as one author gives them.

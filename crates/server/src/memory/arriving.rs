@@ -10,7 +10,7 @@ use turnkeep_store::{LargeBuffer, ReadError};
 use super::{LARGE_FROM_BYTES, MemoryBudget, MemoryPermit};
 use crate::error::ApiError;
 
-/// Bytes on their way in.
+/// Large bytes, of which some have arrived.
 #[derive(Debug)]
 pub(crate) struct ArrivingBytes {
     buffer: LargeBuffer,
@@ -21,7 +21,7 @@ pub(crate) struct ArrivingBytes {
     permit: Option<MemoryPermit>,
 }
 
-/// What has to be acquired before more may arrive.
+/// The permit that is needed before more bytes may arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WantedPermit {
     held_bytes: usize,
@@ -45,7 +45,7 @@ impl WantedPermit {
 }
 
 impl ArrivingBytes {
-    /// Bytes of which at most `bytes_max` will come.
+    /// Reserves address space for at most `bytes_max`.
     pub(crate) fn new(bytes_max: usize) -> Result<Self, ApiError> {
         let buffer =
             LargeBuffer::sparse(bytes_max).map_err(|_| ReadError::NoMemory(bytes_max as u64))?;
@@ -57,22 +57,22 @@ impl ArrivingBytes {
         })
     }
 
-    /// Bytes that have come.
+    /// The bytes that have arrived.
     pub(crate) fn filled(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
 
-    /// How many bytes may still come.
+    /// How many bytes may still arrive.
     pub(crate) fn bytes_left(&self) -> usize {
         self.buffer.len() - self.filled
     }
 
-    /// Whether all bytes have come.
+    /// Whether all bytes have arrived.
     pub(crate) fn is_complete(&self) -> bool {
         self.filled == self.buffer.len()
     }
 
-    /// What is lacking to take `more` bytes; none when the permit covers them.
+    /// The permit that `more` bytes need; `None` if the present one covers them.
     pub(crate) fn wanted(&self, more: usize) -> Option<WantedPermit> {
         let whole = self.buffer.len();
         let needed = self.filled.saturating_add(more).min(whole);
@@ -80,6 +80,7 @@ impl ArrivingBytes {
             return None;
         }
         let held_bytes = self.permit.as_ref().map_or(0, MemoryPermit::bytes);
+        // Doubling keeps the number of waits small, and the start keeps the first wait useful.
         let covers = needed
             .max(2 * self.filled)
             .max(2 * LARGE_FROM_BYTES)
@@ -91,7 +92,7 @@ impl ArrivingBytes {
         })
     }
 
-    /// Takes the permit that was wanted.
+    /// Adds the permit that was wanted.
     pub(crate) fn cover(&mut self, wanted: WantedPermit, permit: MemoryPermit) {
         self.covered = self.covered.max(wanted.covers);
         match &mut self.permit {
@@ -116,7 +117,7 @@ impl ArrivingBytes {
         self.advance(bytes.len());
     }
 
-    /// What has come, with its permit.
+    /// The bytes that have arrived. They hold the permit as long as they live.
     pub(crate) fn finish(mut self) -> Bytes {
         self.buffer.truncate(self.filled);
         match self.permit {

@@ -1,4 +1,4 @@
-//! The budget and its permits.
+//! The memory budget and its permits.
 //!
 //! Invariant: the permits in use never add up to more than the budget. A request that needs more
 //! than the whole budget gets all of it, so that nothing is refused for its size alone and no
@@ -121,6 +121,7 @@ impl MemoryBudget {
     }
 
     fn units_beside(&self, held_bytes: usize, bytes: usize) -> u32 {
+        // More than this can never become free while the request waits.
         let others = self.units.saturating_sub(held_bytes.div_ceil(UNIT_BYTES));
         let units = bytes.div_ceil(UNIT_BYTES).min(others);
         u32::try_from(units).unwrap_or(u32::MAX)
@@ -178,6 +179,7 @@ impl MemoryPermit {
         mut self,
         make: impl FnOnce() -> Result<Command, ApiError>,
     ) -> Result<Command, ApiError> {
+        // If this fails, the whole permit is free again.
         let mut command = make()?;
         for blob in command.blobs_mut() {
             if blob.made_bytes() > 0

@@ -20,12 +20,12 @@ use turnkeep_wire::{ErrorCode, Frame, FrameTooLong, Header, MsgType, Request, Re
 use super::Tcp;
 use super::dispatch::{Dispatched, PendingAnswer, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
-use super::inbox::Inbox;
 use super::large_frame::LargeFrame;
-use super::outbox::{Outbox, UNREAD_BYTES_MAX};
+use super::read_buffer::ReadBuffer;
 use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{AcceptedSubscription, Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
+use super::write_buffer::{UNREAD_BYTES_MAX, WriteBuffer};
 use crate::error::ApiError;
 use crate::guarded_store::ContentAccess;
 use crate::memory::{MemoryPermit, WantedPermit};
@@ -85,10 +85,12 @@ pub(super) struct Connection<S> {
     newcomer: Option<Newcomer>,
     /// Set when the server ends the connection: how long the peer may take to read the last answer.
     linger: Option<Duration>,
-    inbox: Inbox,
-    outbox: Outbox,
+    read_buffer: ReadBuffer,
+    write_buffer: WriteBuffer,
     replies: Replies,
-    slow: Option<PendingAnswer>,
+    /// Work outside this task that ends in an answer. No request is taken meanwhile, because
+    /// answers leave in the order of the requests.
+    pending: Option<PendingAnswer>,
     subscriptions: Subscriptions,
     permit_wait: Option<PermitWait>,
     /// The permit for many small requests and answers that wait in this connection.
@@ -111,10 +113,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             phase,
             newcomer,
             linger: None,
-            inbox: Inbox::new(),
-            outbox: Outbox::default(),
+            read_buffer: ReadBuffer::new(),
+            write_buffer: WriteBuffer::default(),
             replies: Replies::default(),
-            slow: None,
+            pending: None,
             subscriptions: Subscriptions::default(),
             permit_wait: None,
             in_flight_permit: None,
@@ -128,16 +130,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) async fn run(mut self) -> io::Result<()> {
         while !self.is_done() {
             match poll_fn(|context| self.poll_event(context)).await {
-                Event::Settled(ticket, settled) => self.emit(ticket, settled),
-                Event::Finished(ticket, owed) => self.finished(ticket, owed),
+                Event::Settled(ticket, settled) => self.send_answer(ticket, settled),
+                Event::Finished(ticket, owed) => self.finish_pending(ticket, owed),
                 Event::Permit(wanted, permit) => self.on_permit(wanted, permit),
-                Event::Delivered(chunk) => self.deliver(chunk),
+                Event::Delivered(chunk) => self.send_chunk(chunk),
                 Event::Wrote(written) => {
                     written?;
-                    self.watchdog.wrote();
+                    self.watchdog.note_written();
                 }
-                Event::Received(received) => self.received(received?),
-                Event::Stopping => self.stop(),
+                Event::Received(received) => self.note_received(received?),
+                Event::Stopping => self.begin_stopping(),
                 Event::Late(late) => {
                     tracing::debug!(session = self.session_id, %late, "gave up on a connection");
                     return Ok(());
@@ -145,7 +147,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
             self.take_frames();
         }
-        self.close().await
+        self.close_stream().await
     }
 
     /// Own work and writing come before reading, so a connection answers what it has before it
@@ -154,16 +156,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready(event) = self.poll_own_work(context) {
             return Poll::Ready(event);
         }
-        if let Poll::Ready(written) = self.outbox.poll_write(&mut self.stream, context) {
+        if let Poll::Ready(written) = self.write_buffer.poll_write(&mut self.stream, context) {
             return Poll::Ready(Event::Wrote(written));
         }
         if self.is_reading()
-            && let Poll::Ready(received) = self.inbox.poll_read(&mut self.stream, context)
+            && let Poll::Ready(received) = self.read_buffer.poll_read(&mut self.stream, context)
         {
             return Poll::Ready(Event::Received(received));
         }
         self.watchdog
-            .poll(self.activity(), context)
+            .poll(self.current_activity(), context)
             .map(Event::Late)
     }
 
@@ -174,8 +176,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         {
             return Poll::Ready(Event::Stopping);
         }
-        if let Some(slow) = &mut self.slow
-            && let Poll::Ready((ticket, owed)) = slow.as_mut().poll(context)
+        // Before the queued answers: it blocks the reading of further requests.
+        if let Some(pending) = &mut self.pending
+            && let Poll::Ready((ticket, owed)) = pending.as_mut().poll(context)
         {
             return Poll::Ready(Event::Finished(ticket, owed));
         }
@@ -187,7 +190,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if let Poll::Ready((ticket, settled)) = self.replies.poll_next(context) {
             return Poll::Ready(Event::Settled(ticket, settled));
         }
-        if self.outbox.has_capacity() {
+        // Without capacity the chunks stay in their channel, and the feeds wait for the reader.
+        if self.write_buffer.has_capacity() {
             return self.subscriptions.poll_chunk(context).map(Event::Delivered);
         }
         Poll::Pending
@@ -195,22 +199,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     fn is_done(&self) -> bool {
         matches!(self.phase, Phase::Stopping | Phase::Closing)
-            && self.slow.is_none()
+            && self.pending.is_none()
             && self.replies.is_empty()
-            && !self.outbox.is_writing()
+            && !self.write_buffer.is_writing()
     }
 
     /// Whether another request may be taken.
     fn has_capacity(&self) -> bool {
-        self.slow.is_none()
+        self.pending.is_none()
             && self.replies.len() < IN_FLIGHT_REQUESTS_MAX
             && self.replies.bytes() < IN_FLIGHT_BYTES_MAX
-            && self.outbox.has_capacity()
+            && self.write_buffer.has_capacity()
             && (self.in_flight_permit.is_some() || self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE)
     }
 
     fn in_flight_bytes(&self) -> usize {
-        self.replies.bytes() + self.outbox.unread_bytes()
+        self.replies.bytes() + self.write_buffer.unread_bytes()
     }
 
     /// Acquires or releases the permit for many small requests. The connection does not wait for
@@ -233,17 +237,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             && self.has_capacity()
     }
 
-    fn activity(&self) -> Activity {
+    fn current_activity(&self) -> Activity {
         Activity {
             reading: self.is_reading(),
             owing: !self.replies.is_empty(),
-            writing: self.outbox.is_writing(),
+            writing: self.write_buffer.is_writing(),
             subscribed: !self.subscriptions.is_empty(),
-            holding: self.outbox.holds_permits() || self.subscriptions.holds_permit(),
+            holding: self.write_buffer.holds_permits() || self.subscriptions.holds_permit(),
         }
     }
 
-    fn received(&mut self, bytes: usize) {
+    fn note_received(&mut self, bytes: usize) {
+        // The peer closed its half. It may still read the answers to its last requests.
         if bytes == 0 {
             self.phase = Phase::Closing;
             self.subscriptions = Subscriptions::default();
@@ -255,22 +260,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         let mut taken = false;
         self.cover_in_flight();
         while self.phase != Phase::Closing && self.permit_wait.is_none() && self.has_capacity() {
-            match self.inbox.take(self.frame_bytes_max()) {
+            match self.read_buffer.take_frame(self.frame_bytes_max()) {
                 Ok(Some(frame)) => self.on_frame(frame),
                 Ok(None) => {
                     self.seek_permit();
                     break;
                 }
+                // The rest of such a frame is never read, so this ends the connection.
                 Err(too_long) => self.refuse_frame(too_long),
             }
             taken = true;
             self.cover_in_flight();
         }
         if taken {
-            self.inbox.shed();
-            self.watchdog.took_frames(!self.inbox.is_empty());
-        } else if !self.inbox.is_empty() {
-            self.watchdog.has_part();
+            self.read_buffer.free_unused();
+            self.watchdog.note_frames(!self.read_buffer.is_empty());
+        } else if !self.read_buffer.is_empty() {
+            self.watchdog.note_partial_frame();
         }
     }
 
@@ -289,14 +295,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if self.phase == Phase::Stopping {
             return;
         }
-        let wanted = match self.inbox.wanted_permit() {
+        let wanted = match self.read_buffer.wanted_permit() {
             Ok(Some(wanted)) => wanted,
             Ok(None) => return,
             Err(error) => return self.skip_frame(error),
         };
         let budget = &self.tcp.shared.memory;
         match wanted.try_acquire(budget) {
-            Some(permit) => self.inbox.cover(wanted, permit),
+            Some(permit) => self.read_buffer.add_permit(wanted, permit),
             None => {
                 self.permit_wait = Some(PermitWait {
                     wanted,
@@ -309,23 +315,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn on_permit(&mut self, wanted: WantedPermit, permit: Result<MemoryPermit, ApiError>) {
         self.permit_wait = None;
         match permit {
-            Ok(permit) => self.inbox.cover(wanted, permit),
+            Ok(permit) => self.read_buffer.add_permit(wanted, permit),
             Err(error) => self.skip_frame(error),
         }
     }
 
     fn skip_frame(&mut self, error: ApiError) {
-        if let Some(header) = self.inbox.skip_frame() {
-            self.refuse(header, error);
+        if let Some(header) = self.read_buffer.skip_frame() {
+            self.refuse_request(header, error);
         }
     }
 
-    fn refuse(&mut self, header: Header, error: ApiError) {
+    fn refuse_request(&mut self, header: Header, error: ApiError) {
         let frame = Frame {
             header,
             payload: bytes::Bytes::new(),
         };
-        self.owe(
+        self.queue_answer(
             Ticket::from_frame(&frame),
             Owed::Settled(Settled::Failure(error)),
         );
@@ -334,12 +340,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     fn refuse_frame(&mut self, too_long: FrameTooLong) {
         // Without a token the peer learns nothing about the limits.
         let error = if self.phase == Phase::Greeting {
-            greeting::no_token()
+            greeting::missing_token_error()
         } else {
             too_long.into()
         };
-        self.refuse(too_long.header, error);
-        self.end();
+        self.refuse_request(too_long.header, error);
+        self.begin_closing();
     }
 
     fn on_frame(&mut self, frame: Frame) {
@@ -355,14 +361,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.dispatch(ticket, request)
             }
             Err(error) if self.phase != Phase::Greeting => settle(ticket, Err(error.into())),
-            Ok(_) | Err(_) => self.hang_up(ticket, greeting::no_token()),
+            Ok(_) | Err(_) => self.refuse_and_close(ticket, greeting::missing_token_error()),
         };
         self.take_step(step);
     }
 
     /// Answers a HELLO, the first or another: a wrong token ends the connection at any time.
-    pub(super) fn greet(&mut self, ticket: Ticket, hello: Option<&Hello>) -> Dispatched {
-        match greeting::welcome(&self.tcp.shared.config.auth, self.session_id, hello) {
+    pub(super) fn answer_hello(&mut self, ticket: Ticket, hello: Option<&Hello>) -> Dispatched {
+        match greeting::check_hello(&self.tcp.shared.config.auth, self.session_id, hello) {
             Ok(welcome) => {
                 self.phase = Phase::Open;
                 if let Some(newcomer) = self.newcomer.take() {
@@ -370,49 +376,54 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 }
                 settle(ticket, Ok(Response::Hello(welcome)))
             }
-            Err(error) if error.code == ErrorCode::Unauthorized => self.hang_up(ticket, error),
+            Err(error) if error.code == ErrorCode::Unauthorized => {
+                self.refuse_and_close(ticket, error)
+            }
             Err(error) => settle(ticket, Err(error)),
         }
     }
 
-    fn hang_up(&mut self, ticket: Ticket, error: ApiError) -> Dispatched {
-        self.end();
+    fn refuse_and_close(&mut self, ticket: Ticket, error: ApiError) -> Dispatched {
+        self.begin_closing();
         settle(ticket, Err(error))
     }
 
     fn take_step(&mut self, step: Dispatched) {
         match step {
-            Dispatched::Owe(ticket, owed) => self.owe(ticket, owed),
-            Dispatched::Await(slow) => self.slow = Some(slow),
+            Dispatched::Owe(ticket, owed) => self.queue_answer(ticket, owed),
+            Dispatched::Await(pending) => self.pending = Some(pending),
         }
     }
 
-    fn finished(&mut self, ticket: Ticket, owed: Owed) {
-        self.slow = None;
-        self.owe(ticket, owed);
+    fn finish_pending(&mut self, ticket: Ticket, owed: Owed) {
+        self.pending = None;
+        self.queue_answer(ticket, owed);
     }
 
     /// Queues an answer behind the earlier ones. With none before it, it leaves at once.
-    fn owe(&mut self, ticket: Ticket, owed: Owed) {
+    fn queue_answer(&mut self, ticket: Ticket, owed: Owed) {
         match owed {
-            Owed::Settled(settled) if self.replies.is_empty() => self.emit(ticket, settled),
+            Owed::Settled(settled) if self.replies.is_empty() => self.send_answer(ticket, settled),
             owed => self.replies.push(ticket, owed),
         }
     }
 
-    fn emit(&mut self, ticket: Ticket, settled: Settled) {
-        if self.outbox.is_empty() {
-            self.watchdog.wrote();
+    fn send_answer(&mut self, ticket: Ticket, settled: Settled) {
+        // The peer's time to read begins when there is something to read.
+        if self.write_buffer.is_empty() {
+            self.watchdog.note_written();
         }
         let mut status = 0;
         match self.subject_to_stop(settled) {
-            Settled::Response(response) => response.encode(ticket.req_id, self.outbox.buffer()),
-            Settled::Encoded(frame) => self.outbox.append(frame),
-            Settled::Large(frame) => self.outbox.append_large(frame),
+            Settled::Response(response) => {
+                response.encode(ticket.req_id, self.write_buffer.buffer());
+            }
+            Settled::Encoded(frame) => self.write_buffer.append(frame),
+            Settled::Large(frame) => self.write_buffer.append_large(frame),
             Settled::Failure(error) => {
                 error.log();
                 status = error.code.status();
-                let out = self.outbox.buffer();
+                let out = self.write_buffer.buffer();
                 encode_failure(
                     out,
                     ticket.req_id,
@@ -423,13 +434,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
             Settled::Subscribed(accepted) => {
                 let response = Response::Subscribed {
-                    caught_up: accepted.opening.caught_up,
+                    caught_up: accepted.pending.caught_up,
                 };
-                response.encode(ticket.req_id, self.outbox.buffer());
-                self.subscriptions.begin(accepted, &self.tcp);
+                response.encode(ticket.req_id, self.write_buffer.buffer());
+                self.subscriptions.start_task(accepted, &self.tcp);
             }
         }
-        self.outbox.keep(ticket.permit, None);
+        // The answer holds its memory until the peer has read it.
+        self.write_buffer.hold_permit(ticket.permit, None);
         self.tcp
             .shared
             .metrics
@@ -446,37 +458,42 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    fn deliver(&mut self, chunk: Chunk) {
-        if self.outbox.is_empty() {
-            self.watchdog.wrote();
+    fn send_chunk(&mut self, chunk: Chunk) {
+        // The peer's time to read begins when there is something to read.
+        if self.write_buffer.is_empty() {
+            self.watchdog.note_written();
         }
         if chunk.pieces.is_empty() {
-            self.outbox.append(chunk.frames);
+            self.write_buffer.append(chunk.frames);
         } else {
-            self.outbox.append_large(LargeFrame {
+            self.write_buffer.append_large(LargeFrame {
                 head: chunk.frames,
                 pieces: chunk.pieces,
             });
         }
-        self.outbox.keep(chunk.permit, chunk.place);
+        self.write_buffer.hold_permit(chunk.permit, chunk.slot);
     }
 
     pub(super) fn subscribe(&mut self, ticket: Ticket, ask: &Subscribe) -> Dispatched {
         let store = self.tcp.store();
-        let opening = match self.subscriptions.open(store, ticket.req_id, ask) {
-            Ok(opening) => opening,
+        let subscription = match self.subscriptions.register(store, ticket.req_id, ask) {
+            Ok(subscription) => subscription,
             Err(error) => return settle(ticket, Err(error)),
         };
+        // A reader that begins at the end and sees no world is answered at once.
         match store.access_feed(ask.context) {
-            ContentAccess::Open(content) if opening.caught_up => {
-                let accepted = AcceptedSubscription { opening, content };
+            ContentAccess::Open(content) if subscription.caught_up => {
+                let accepted = AcceptedSubscription {
+                    pending: subscription,
+                    content,
+                };
                 Dispatched::Owe(ticket, Owed::Settled(Settled::Subscribed(accepted)))
             }
             access => {
                 let tcp = Arc::clone(&self.tcp);
                 Dispatched::Await(Box::pin(async move {
                     let settled = match tcp.store().open_content(access).await {
-                        Ok(content) => Settled::Subscribed(opening.accept(content).await),
+                        Ok(content) => Settled::Subscribed(subscription.accept(content).await),
                         Err(error) => Settled::Failure(error),
                     };
                     (ticket, Owed::Settled(settled))
@@ -485,21 +502,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         }
     }
 
-    pub(super) fn cancel(&mut self, req_id: u64) -> Result<Response, ApiError> {
+    pub(super) fn cancel_subscription(&mut self, req_id: u64) -> Result<Response, ApiError> {
         self.subscriptions
             .cancel(req_id)
             .map(|()| Response::Cancelled)
     }
 
-    fn stop(&mut self) {
+    fn begin_stopping(&mut self) {
         self.phase = Phase::Stopping;
         self.linger = Some(STOPPED_LINGER);
         self.permit_wait = None;
         self.subscriptions
-            .end_all(&ApiError::shutting_down(), self.outbox.buffer());
+            .end_all(&ApiError::shutting_down(), self.write_buffer.buffer());
     }
 
-    fn end(&mut self) {
+    fn begin_closing(&mut self) {
         self.phase = Phase::Closing;
         self.linger = Some(REFUSED_LINGER);
         self.subscriptions = Subscriptions::default();
@@ -507,7 +524,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
 
     /// Closes the stream so that the peer can read the last answers. If a socket is closed while
     /// bytes of the peer are unread, the system sends a reset and the peer may lose them.
-    async fn close(mut self) -> io::Result<()> {
+    async fn close_stream(mut self) -> io::Result<()> {
         let part = async {
             self.stream.shutdown().await?;
             let mut rest = [0; 4096];

@@ -23,7 +23,7 @@ use super::page::{FramePage, encode_large_blob, encode_whole_blob};
 use super::replies::{Ack, Owed, Settled, Ticket, settle_outcome};
 use crate::convert::{self, Policy};
 use crate::error::ApiError;
-use crate::guarded_store::{ContentAccess, GuardedStore, UnrecordedRead, WriteGrant, WriteTarget};
+use crate::guarded_store::{ContentAccess, ContentReader, GuardedStore, WriteGrant, WriteTarget};
 use crate::handle::Answer;
 use crate::memory::LARGE_FROM_BYTES;
 
@@ -46,14 +46,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     pub(super) fn dispatch(&mut self, ticket: Ticket, request: Request) -> Dispatched {
         let tcp = &self.tcp;
         match request {
-            Request::Hello(hello) => self.greet(ticket, hello.as_ref()),
+            Request::Hello(hello) => self.answer_hello(ticket, hello.as_ref()),
             Request::CreateContext(r) => {
-                tcp.write(ticket, Write::new_object(Ack::Created), |policy| {
+                tcp.submit_write(ticket, Write::new_object(Ack::Created), |policy| {
                     convert::create_context(policy, r)
                 })
             }
             Request::ForkContext(r) => {
-                tcp.write(ticket, Write::new_object(Ack::Forked), |policy| {
+                tcp.submit_write(ticket, Write::new_object(Ack::Forked), |policy| {
                     convert::create_context(policy, r)
                 })
             }
@@ -61,22 +61,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 settle(ticket, read_head(tcp.store(), context).map(Response::Head))
             }
             Request::AppendTurn(r) => tcp.append_turn(ticket, r),
-            Request::GetLast(r) => {
-                tcp.read_page(ticket, |store, limits| FramePage::last(store, limits, &r))
-            }
-            Request::GetBefore(r) => {
-                tcp.read_page(ticket, |store, limits| FramePage::before(store, limits, &r))
-            }
-            Request::GetRange(r) => {
-                tcp.read_page(ticket, |store, limits| FramePage::range(store, limits, &r))
-            }
+            Request::GetLast(r) => tcp.read_page(ticket, |store, limits| {
+                FramePage::read_last(store, limits, &r)
+            }),
+            Request::GetBefore(r) => tcp.read_page(ticket, |store, limits| {
+                FramePage::read_before(store, limits, &r)
+            }),
+            Request::GetRange(r) => tcp.read_page(ticket, |store, limits| {
+                FramePage::read_range(store, limits, &r)
+            }),
             Request::GetBlob(hash) => tcp.read_blob(ticket, hash),
             Request::AttachFs(r) => tcp.attach_fs(ticket, r),
             Request::PutBlob(r) => tcp.put_blob(ticket, r),
             Request::PutBundle(r) => tcp.put_bundle(ticket, r),
             Request::AppendBatch(r) => tcp.append_batch(ticket, r),
             Request::Subscribe(r) => self.subscribe(ticket, &r),
-            Request::Cancel(req_id) => settle(ticket, self.cancel(req_id)),
+            Request::Cancel(req_id) => settle(ticket, self.cancel_subscription(req_id)),
             Request::HasBlobs(hashes) => settle(ticket, Ok(blob_presence(tcp.store(), &hashes))),
         }
     }
@@ -104,10 +104,10 @@ fn blob_presence(store: &GuardedStore, hashes: &[BlobHash]) -> Response {
     Response::HasBlobs(hashes.iter().map(|hash| store.has_blob(*hash)).collect())
 }
 
-/// A request to write: what it changes, how its outcome is answered, and what it costs to verify.
+/// A request to write.
 #[derive(Clone, Copy)]
 struct Write {
-    /// None if the command makes something new.
+    /// What it changes. `None` if the command creates something.
     target: Option<WriteTarget>,
     ack: Ack,
     cost: Cost,
@@ -132,7 +132,7 @@ struct Submission {
 
 impl Submission {
     /// The answer that the connection owes for the write.
-    fn owe(self, answer: Result<Answer, ApiError>) -> (Ticket, Owed) {
+    fn owed_answer(self, answer: Result<Answer, ApiError>) -> (Ticket, Owed) {
         let owed = match answer {
             Ok(answer) => Owed::Waiting {
                 ack: self.ack,
@@ -198,7 +198,7 @@ impl Tcp {
             ack: Ack::FsAttached(attach),
             cost: Cost::default(),
         };
-        self.write(ticket, write, move |_| Ok(convert::attach_fs(attach)))
+        self.submit_write(ticket, write, move |_| Ok(convert::attach_fs(attach)))
     }
 
     fn append_turn(self: &Arc<Self>, ticket: Ticket, append: AppendTurn) -> Dispatched {
@@ -207,7 +207,7 @@ impl Tcp {
             ack: Ack::Turn,
             cost: Cost::of_turns([&append.turn], self.shared.policy.limits.blob_bytes_max),
         };
-        self.write(ticket, write, |policy| convert::append_turn(policy, append))
+        self.submit_write(ticket, write, |policy| convert::append_turn(policy, append))
     }
 
     fn append_batch(self: &Arc<Self>, ticket: Ticket, batch: AppendBatch) -> Dispatched {
@@ -216,7 +216,7 @@ impl Tcp {
             ack: Ack::Batch(batch.context),
             cost: Cost::of_turns(&batch.turns, self.shared.policy.limits.blob_bytes_max),
         };
-        self.write(ticket, write, |policy| convert::append_batch(policy, batch))
+        self.submit_write(ticket, write, |policy| convert::append_batch(policy, batch))
     }
 
     fn put_blob(self: &Arc<Self>, ticket: Ticket, put: PutBlob) -> Dispatched {
@@ -225,7 +225,7 @@ impl Tcp {
             ack: Ack::BlobPut(put.hash),
             cost: Cost::of_raw(put.bytes.len()),
         };
-        self.write(ticket, write, |policy| convert::put_blob(policy, put))
+        self.submit_write(ticket, write, |policy| convert::put_blob(policy, put))
     }
 
     fn put_bundle(self: &Arc<Self>, ticket: Ticket, put: PutBundle) -> Dispatched {
@@ -241,13 +241,13 @@ impl Tcp {
                 )
             }));
         }
-        self.write(ticket, Write::new_object(Ack::BundlePut), move |_| {
+        self.submit_write(ticket, Write::new_object(Ack::BundlePut), move |_| {
             tcp.shared.bundle_command(id, put.json)
         })
     }
 
     /// Makes a command and submits it. A command that costs much is made on another thread.
-    fn write<F>(self: &Arc<Self>, ticket: Ticket, write: Write, make: F) -> Dispatched
+    fn submit_write<F>(self: &Arc<Self>, ticket: Ticket, write: Write, make: F) -> Dispatched
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
@@ -274,11 +274,12 @@ impl Tcp {
             Ok(command) => command,
             Err(error) => return settle(submission.ticket, Err(error)),
         };
+        // Usually a permit is free, and the next request can be taken at once.
         let Some(permit) = self.store().try_permit() else {
             return Dispatched::Await(Box::pin(Arc::clone(self).submit(submission, command)));
         };
         let answer = self.store().submit_with(permit, grant, command);
-        let (ticket, owed) = submission.owe(answer);
+        let (ticket, owed) = submission.owed_answer(answer);
         Dispatched::Owe(ticket, owed)
     }
 
@@ -294,7 +295,7 @@ impl Tcp {
         let frame_bytes = submission.ticket.held_bytes();
         match self.make_large(frame_bytes, memory_bytes, make).await {
             Ok(command) => self.submit(submission, command).await,
-            Err(error) => submission.owe(Err(error)),
+            Err(error) => submission.owed_answer(Err(error)),
         }
     }
 
@@ -323,7 +324,7 @@ impl Tcp {
 
     async fn submit(self: Arc<Self>, submission: Submission, command: Command) -> (Ticket, Owed) {
         let answer = self.store().submit(submission.grant, command).await;
-        submission.owe(answer)
+        submission.owed_answer(answer)
     }
 
     fn read_page<F>(self: &Arc<Self>, ticket: Ticket, find: F) -> Dispatched
@@ -335,41 +336,18 @@ impl Tcp {
             Ok(page) => page,
             Err(error) => return settle(ticket, Err(error.into())),
         };
-        let content = match store.access_turns(page.contexts_shown(), "turns") {
-            ContentAccess::Open(content) => content,
-            ContentAccess::NeedsRecord(read) => {
-                let tcp = Arc::clone(self);
-                return Dispatched::Await(Box::pin(tcp.read_page_of_worlds(ticket, page, read)));
+        let (bytes, req_id) = (page_bytes(&page, limits), ticket.req_id);
+        match store.access_turns(page.contexts_shown(), "turns") {
+            ContentAccess::Open(content) if bytes < LARGE_FROM_BYTES => {
+                settle_frame(ticket, page.encode(&content, limits, req_id))
             }
-        };
-        let bytes = page_bytes(&page, limits);
-        let req_id = ticket.req_id;
-        if bytes < LARGE_FROM_BYTES {
-            return settle_frame(ticket, page.encode(&content, limits, req_id));
+            access => {
+                let tcp = Arc::clone(self);
+                self.read_later(ticket, access, bytes, move |content| {
+                    page.encode_large(content, &tcp.shared.policy.limits, req_id)
+                })
+            }
         }
-        let tcp = Arc::clone(self);
-        let encode = move || page.encode_large(&content, &tcp.shared.policy.limits, req_id);
-        self.read_large(ticket, bytes, encode)
-    }
-
-    /// Sends a page with payloads of worlds, after their audits have recorded the read.
-    async fn read_page_of_worlds(
-        self: Arc<Self>,
-        mut ticket: Ticket,
-        page: FramePage,
-        read: UnrecordedRead,
-    ) -> (Ticket, Owed) {
-        let made = async {
-            let content = self.store().record_read(read).await?;
-            let bytes = page_bytes(&page, &self.shared.policy.limits);
-            ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
-            let (tcp, req_id) = (Arc::clone(&self), ticket.req_id);
-            let encode =
-                move || Ok(page.encode_large(&content, &tcp.shared.policy.limits, req_id)?);
-            self.shared.work_on_large(encode).await
-        };
-        let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
-        (ticket, Owed::Settled(settled))
     }
 
     fn read_blob(self: &Arc<Self>, ticket: Ticket, hash: BlobHash) -> Dispatched {
@@ -378,55 +356,36 @@ impl Tcp {
             Ok(len) => len as usize,
             Err(error) => return settle(ticket, Err(error.into())),
         };
-        let content = match self.store().access_blob(hash) {
-            ContentAccess::Open(content) => content,
-            ContentAccess::NeedsRecord(read) => {
-                let tcp = Arc::clone(self);
-                return Dispatched::Await(Box::pin(
-                    tcp.read_blob_of_worlds(ticket, hash, bytes, read),
-                ));
+        match self.store().access_blob(hash) {
+            ContentAccess::Open(content) if bytes < LARGE_FROM_BYTES => {
+                settle_frame(ticket, encode_whole_blob(&content, hash, req_id))
             }
-        };
-        if bytes < LARGE_FROM_BYTES {
-            return settle_frame(ticket, encode_whole_blob(&content, hash, req_id));
+            access => self.read_later(ticket, access, bytes, move |content| {
+                encode_large_blob(content, hash, req_id)
+            }),
         }
-        let encode = move || encode_large_blob(&content, hash, req_id);
-        self.read_large(ticket, bytes, encode)
     }
 
-    /// Sends a blob that may be a world's record. If it is, the world's audit records the read
-    /// first.
-    async fn read_blob_of_worlds(
-        self: Arc<Self>,
+    /// Makes an answer that is large or shows content of worlds, outside the connection's task. The
+    /// audits of the worlds record the read first. Then the answer acquires its permit, so that a
+    /// slow audit holds no memory.
+    fn read_later<F>(
+        self: &Arc<Self>,
         mut ticket: Ticket,
-        hash: BlobHash,
+        access: ContentAccess,
         bytes: usize,
-        read: UnrecordedRead,
-    ) -> (Ticket, Owed) {
-        let made = async {
-            let content = self.store().record_read(read).await?;
-            ticket.permit = Some(self.shared.memory.acquire(bytes).await?);
-            let req_id = ticket.req_id;
-            let encode = move || Ok(encode_large_blob(&content, hash, req_id)?);
-            self.shared.work_on_large(encode).await
-        };
-        let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
-        (ticket, Owed::Settled(settled))
-    }
-
-    /// Acquires a permit for an answer and makes it on another thread.
-    fn read_large<F>(&self, mut ticket: Ticket, bytes: usize, encode: F) -> Dispatched
+        encode: F,
+    ) -> Dispatched
     where
-        F: FnOnce() -> Result<LargeFrame, ReadError> + Send + 'static,
+        F: FnOnce(&ContentReader) -> Result<LargeFrame, ReadError> + Send + 'static,
     {
-        let permit = self.shared.memory.acquire(bytes);
-        let shared = Arc::clone(&self.shared);
+        let tcp = Arc::clone(self);
         Dispatched::Await(Box::pin(async move {
             let made = async {
-                ticket.permit = Some(permit.await?);
-                shared
-                    .work_on_large(move || encode().map_err(ApiError::from))
-                    .await
+                let content = tcp.store().open_content(access).await?;
+                ticket.permit = Some(tcp.shared.memory.acquire(bytes).await?);
+                let encode = move || encode(&content).map_err(ApiError::from);
+                tcp.shared.work_on_large(encode).await
             };
             let settled = made.await.map_or_else(Settled::Failure, Settled::Large);
             (ticket, Owed::Settled(settled))
@@ -437,7 +396,7 @@ impl Tcp {
 /// About how many bytes a page will have. It is cut to the limit, but a single turn is never cut
 /// away.
 fn page_bytes(page: &FramePage, limits: &Limits) -> usize {
-    page.bytes()
+    page.estimate_bytes()
         .min(limits.page_bytes_max.max(limits.blob_bytes_max))
 }
 

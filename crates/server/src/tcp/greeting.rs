@@ -1,4 +1,6 @@
-//! HELLO: the token and the protocol version.
+//! HELLO: checks the token and agrees on the protocol version.
+//!
+//! A token that is sent is always checked, so a client with a wrong one never works by accident.
 
 use serde_json::{Map, Value};
 use turnkeep_wire::ErrorCode;
@@ -17,7 +19,7 @@ const NOT_THE_OWNERS: &str =
     "the token is not the owner's: persons reach their world over HTTP and /mcp";
 
 /// Answers a HELLO, or refuses its token.
-pub(super) fn welcome(
+pub(super) fn check_hello(
     auth: &Auth,
     session_id: u64,
     hello: Option<&Hello>,
@@ -26,9 +28,9 @@ pub(super) fn welcome(
         Some(sent) if auth.is_owner(sent.as_bytes()) => {}
         Some(_) => return Err(ApiError::new(ErrorCode::Unauthorized, NOT_THE_OWNERS)),
         None if auth.is_off() => {}
-        None => return Err(no_token()),
+        None => return Err(missing_token_error()),
     }
-    if hello.is_some_and(|hello| !hello.meta.is_empty() && object(hello).is_none()) {
+    if hello.is_some_and(|hello| !hello.meta.is_empty() && parse_meta(hello).is_none()) {
         return Err(ApiError::bad_request("meta_json is not a JSON object"));
     }
     Ok(Welcome {
@@ -38,20 +40,20 @@ pub(super) fn welcome(
 }
 
 /// The refusal of a first frame without a token where one is needed.
-pub(super) fn no_token() -> ApiError {
+pub(super) fn missing_token_error() -> ApiError {
     let message =
         "a token is needed: the first frame must be HELLO with {\"token\":\"…\"} in its meta_json";
     ApiError::new(ErrorCode::Unauthorized, message)
 }
 
 fn sent_token(hello: &Hello) -> Option<String> {
-    match object(hello)?.get_mut("token")?.take() {
+    match parse_meta(hello)?.get_mut("token")?.take() {
         Value::String(token) => Some(token),
         _ => None,
     }
 }
 
-fn object(hello: &Hello) -> Option<Map<String, Value>> {
+fn parse_meta(hello: &Hello) -> Option<Map<String, Value>> {
     serde_json::from_slice(&hello.meta).ok()
 }
 
@@ -74,7 +76,7 @@ mod tests {
         let auth = Auth::Token(Token::new("secret"));
         let check = |meta, expect: bool| {
             assert_eq!(
-                welcome(&auth, 1, Some(&hello(1, meta))).is_ok(),
+                check_hello(&auth, 1, Some(&hello(1, meta))).is_ok(),
                 expect,
                 "{meta}"
             );
@@ -93,14 +95,14 @@ mod tests {
         ] {
             check(bad, false);
         }
-        assert!(welcome(&auth, 1, None).is_err());
+        assert!(check_hello(&auth, 1, None).is_err());
     }
 
     #[test]
     fn a_token_that_is_sent_counts_also_where_none_is_needed() {
         let check = |auth: Auth, meta, expect| {
             assert_eq!(
-                welcome(&auth, 1, Some(&hello(1, meta))).is_ok(),
+                check_hello(&auth, 1, Some(&hello(1, meta))).is_ok(),
                 expect,
                 "{meta}"
             );
@@ -121,7 +123,7 @@ mod tests {
     #[test]
     fn meta_is_an_object_or_nothing_also_where_no_token_is_needed() {
         let check = |meta, expect: bool| {
-            let welcome = welcome(&Auth::Off(None), 1, Some(&hello(1, meta))).map(drop);
+            let welcome = check_hello(&Auth::Off(None), 1, Some(&hello(1, meta))).map(drop);
             assert_eq!(
                 welcome.map_err(|error| error.code),
                 if expect {
@@ -143,7 +145,7 @@ mod tests {
     fn the_lower_version_is_spoken() {
         let check = |hello: Option<Hello>, expect| {
             assert_eq!(
-                welcome(&Auth::Off(None), 7, hello.as_ref())
+                check_hello(&Auth::Off(None), 7, hello.as_ref())
                     .unwrap()
                     .version,
                 expect

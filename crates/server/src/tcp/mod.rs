@@ -7,13 +7,13 @@
 mod connection;
 mod dispatch;
 mod greeting;
-mod inbox;
 mod large_frame;
-mod outbox;
 mod page;
+mod read_buffer;
 mod replies;
 mod subscription;
 mod watchdog;
+mod write_buffer;
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -30,7 +30,7 @@ pub(super) struct FramePage {
 }
 
 impl FramePage {
-    pub(super) fn last(
+    pub(super) fn read_last(
         store: &GuardedStore,
         limits: &Limits,
         get: &GetLast,
@@ -44,7 +44,7 @@ impl FramePage {
         })
     }
 
-    pub(super) fn before(
+    pub(super) fn read_before(
         store: &GuardedStore,
         limits: &Limits,
         get: &GetBefore,
@@ -53,6 +53,7 @@ impl FramePage {
         let turns = match get.before {
             None => store.last_turns(get.context, limit)?,
             Some(turn) => {
+                // The turn alone decides the page, but an unknown context is still an error.
                 store.context(get.context)?;
                 store.turns_before(turn, limit)?
             }
@@ -65,7 +66,7 @@ impl FramePage {
         })
     }
 
-    pub(super) fn range(
+    pub(super) fn read_range(
         store: &GuardedStore,
         limits: &Limits,
         get: &GetRange,
@@ -91,11 +92,18 @@ impl FramePage {
     }
 
     /// About how many bytes the page will have before it is cut.
-    pub(super) fn bytes(&self) -> usize {
+    pub(super) fn estimate_bytes(&self) -> usize {
         self.turns
             .iter()
             .map(|turn| item_bytes(turn, self.options))
             .sum()
+    }
+
+    fn cut_to(&mut self, bytes_max: usize) {
+        let options = self.options;
+        cut_page(&mut self.turns, self.keep, bytes_max, |turn| {
+            item_bytes(turn, options)
+        });
     }
 
     /// Cuts the page to the limit, reads the payloads and writes the frame.
@@ -105,10 +113,8 @@ impl FramePage {
         limits: &Limits,
         req_id: u64,
     ) -> Result<BytesMut, ReadError> {
-        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| {
-            item_bytes(turn, self.options)
-        });
-        let mut out = BytesMut::with_capacity(self.bytes() + 32);
+        self.cut_to(limits.page_bytes_max);
+        let mut out = BytesMut::with_capacity(self.estimate_bytes() + 32);
         let mut page = PageWriter::begin(&mut out, self.msg_type, req_id);
         for turn in &self.turns {
             with_item(content, turn, self.options, |item| page.push(item))?;
@@ -124,9 +130,7 @@ impl FramePage {
         limits: &Limits,
         req_id: u64,
     ) -> Result<LargeFrame, ReadError> {
-        cut(&mut self.turns, self.keep, limits.page_bytes_max, |turn| {
-            item_bytes(turn, self.options)
-        });
+        self.cut_to(limits.page_bytes_max);
         let mut frame = LargeFrameWriter::begin(self.msg_type, 0, req_id);
         frame
             .gather()
@@ -153,7 +157,7 @@ fn item_bytes(turn: &Turn, options: ReadOptions) -> usize {
     ItemRef::OVERHEAD_BYTES_MAX + turn.declared.id.len() + payload
 }
 
-fn cut<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T) -> usize) {
+fn cut_page<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T) -> usize) {
     let mut bytes = 0;
     let mut fits = |item: &T| {
         bytes += bytes_of(item);
@@ -163,6 +167,7 @@ fn cut<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T
         Keep::Oldest => items.iter().take_while(|item| fits(item)).count(),
         Keep::Newest => items.iter().rev().take_while(|item| fits(item)).count(),
     };
+    // A page without turns would look like the end of the history.
     let kept = kept.max(1).min(items.len());
     match keep {
         Keep::Oldest => items.truncate(kept),
@@ -281,7 +286,7 @@ mod tests {
     fn a_cut_page_keeps_what_is_nearest_to_its_start_and_always_one() {
         let check = |sizes: &[usize], keep, expect: &[usize]| {
             let mut items = sizes.to_vec();
-            cut(&mut items, keep, 10, |size| *size);
+            cut_page(&mut items, keep, 10, |size| *size);
             assert_eq!(items, expect, "{sizes:?} {keep:?}");
         };
         check(&[1, 2, 3], Keep::Newest, &[1, 2, 3]);

@@ -103,7 +103,7 @@ impl Replies {
     }
 
     pub(super) fn push(&mut self, ticket: Ticket, owed: Owed) {
-        self.bytes += weight(&ticket, &owed);
+        self.bytes += owed_bytes(&ticket, &owed);
         self.queue.push_back((ticket, owed));
     }
 
@@ -115,13 +115,14 @@ impl Replies {
         if let Owed::Waiting { ack, answer } = owed {
             let outcome = ready!(Pin::new(answer).poll(context));
             let settled = settle_outcome(*ack, outcome.map_err(ApiError::from));
+            // The writer has consumed the request, so its bytes are free.
             self.bytes -= ticket.bytes;
             ticket.bytes = 0;
             *owed = Owed::Settled(settled);
         }
         match self.queue.pop_front() {
             Some((ticket, Owed::Settled(settled))) => {
-                self.bytes -= settled_weight(&ticket, &settled);
+                self.bytes -= settled_bytes(&ticket, &settled);
                 Poll::Ready((ticket, settled))
             }
             _ => unreachable!("the oldest answer was settled above"),
@@ -129,14 +130,14 @@ impl Replies {
     }
 }
 
-fn weight(ticket: &Ticket, owed: &Owed) -> usize {
+fn owed_bytes(ticket: &Ticket, owed: &Owed) -> usize {
     match owed {
-        Owed::Settled(settled) => settled_weight(ticket, settled),
+        Owed::Settled(settled) => settled_bytes(ticket, settled),
         Owed::Waiting { .. } => ticket.bytes,
     }
 }
 
-fn settled_weight(ticket: &Ticket, settled: &Settled) -> usize {
+fn settled_bytes(ticket: &Ticket, settled: &Settled) -> usize {
     match settled {
         Settled::Encoded(bytes) => bytes.len() + ticket.bytes,
         Settled::Large(frame) => frame.len() + ticket.bytes,

@@ -14,7 +14,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use turnkeep_store::{EventKind, Turn};
 use turnkeep_types::ContextId;
-use turnkeep_wire::message::{ReadOptions, Subscribe, encode_event, encode_failure, flag};
+use turnkeep_wire::message::{
+    EventRef, ReadOptions, Subscribe, encode_event, encode_failure, flag,
+};
 use turnkeep_wire::{ErrorCode, MsgType};
 
 use super::Tcp;
@@ -39,7 +41,7 @@ const FLAGS_AT: usize = 6;
 
 /// A subscription that was checked and whose feed is not open yet.
 #[derive(Debug)]
-pub(super) struct Opening {
+pub(super) struct PendingSubscription {
     req_id: u64,
     serial: u64,
     context: Option<ContextId>,
@@ -50,7 +52,7 @@ pub(super) struct Opening {
 
 /// A subscription whose feed is open. It begins when its acceptance has been written.
 pub(super) struct AcceptedSubscription {
-    pub(super) opening: Opening,
+    pub(super) pending: PendingSubscription,
     pub(super) content: ContentReader,
 }
 
@@ -63,28 +65,28 @@ pub(super) struct Chunk {
     pub(super) pieces: Vec<Bytes>,
     /// The permit of a large delivery.
     pub(super) permit: Option<MemoryPermit>,
-    /// The place that its connection has for one large delivery.
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    /// The connection's slot for one large delivery.
+    pub(super) slot: Option<OwnedSemaphorePermit>,
     ends: bool,
 }
 
 /// A connection's subscriptions.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    live: HashMap<u64, Live>,
+    live: HashMap<u64, LiveSubscription>,
     last_serial: u64,
-    line: Option<Line>,
+    channel: Option<ChunkChannel>,
 }
 
 /// How chunks reach the connection.
-struct Line {
+struct ChunkChannel {
     sender: mpsc::Sender<Chunk>,
     receiver: mpsc::Receiver<Chunk>,
     /// The slot for one large delivery at a time, of all subscriptions together.
     large: Arc<Semaphore>,
 }
 
-impl Line {
+impl ChunkChannel {
     fn new() -> Self {
         let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
         Self {
@@ -95,7 +97,7 @@ impl Line {
     }
 }
 
-struct Live {
+struct LiveSubscription {
     serial: u64,
     begun: bool,
     token: CancellationToken,
@@ -103,7 +105,7 @@ struct Live {
     _guard: DropGuard,
 }
 
-impl Live {
+impl LiveSubscription {
     fn new(serial: u64) -> Self {
         let token = CancellationToken::new();
         Self {
@@ -115,7 +117,7 @@ impl Live {
     }
 }
 
-impl Opening {
+impl PendingSubscription {
     /// Accepts the subscription, after looking for something to replay. If there is nothing, the
     /// reader has caught up although the feed has gone on.
     pub(super) async fn accept(mut self, content: ContentReader) -> AcceptedSubscription {
@@ -131,7 +133,7 @@ impl Opening {
             self.after = last;
         }
         AcceptedSubscription {
-            opening: self,
+            pending: self,
             content,
         }
     }
@@ -139,7 +141,7 @@ impl Opening {
     async fn has_missed_appends(&self, content: &ContentReader, last: u64) -> bool {
         // From the newest on: most readers that resume have missed something recent.
         for position in (self.after + 1..=last).rev() {
-            if concerns(content, position, self.context) {
+            if must_deliver(content, position, self.context) {
                 return true;
             }
             tokio::task::consume_budget().await;
@@ -150,7 +152,7 @@ impl Opening {
 
 /// Whether an event is an append that a subscription must deliver. A turn that cannot be read counts:
 /// the reader must learn about it.
-fn concerns(content: &ContentReader, position: u64, context: Option<ContextId>) -> bool {
+fn must_deliver(content: &ContentReader, position: u64, context: Option<ContextId>) -> bool {
     let Some(EventKind::TurnAppended(turn)) = content.event(position).map(|event| event.kind)
     else {
         return false;
@@ -169,21 +171,21 @@ impl Subscriptions {
 
     /// Whether a large delivery is on its way, with memory that others may need.
     pub(super) fn holds_permit(&self) -> bool {
-        self.line
+        self.channel
             .as_ref()
-            .is_some_and(|line| line.large.available_permits() == 0)
+            .is_some_and(|channel| channel.large.available_permits() == 0)
     }
 
     /// Checks a subscription and registers it.
-    pub(super) fn open(
+    pub(super) fn register(
         &mut self,
         store: &GuardedStore,
         req_id: u64,
         ask: &Subscribe,
-    ) -> Result<Opening, ApiError> {
+    ) -> Result<PendingSubscription, ApiError> {
         let last = store.last_position();
         let after = ask.after.unwrap_or(last);
-        self.check(req_id)?;
+        self.check_new_id(req_id)?;
         if let Some(context) = ask.context {
             store.context(context)?;
         }
@@ -194,9 +196,9 @@ impl Subscriptions {
         }
         self.last_serial += 1;
         let serial = self.last_serial;
-        self.live.insert(req_id, Live::new(serial));
+        self.live.insert(req_id, LiveSubscription::new(serial));
         let (context, options) = (ask.context, ask.options);
-        Ok(Opening {
+        Ok(PendingSubscription {
             req_id,
             serial,
             context,
@@ -206,7 +208,7 @@ impl Subscriptions {
         })
     }
 
-    fn check(&self, req_id: u64) -> Result<(), ApiError> {
+    fn check_new_id(&self, req_id: u64) -> Result<(), ApiError> {
         if self.live.contains_key(&req_id) {
             let message = format!("request {req_id} is a subscription of this connection already");
             return Err(ApiError::new(ErrorCode::Conflict, message));
@@ -219,31 +221,31 @@ impl Subscriptions {
     }
 
     /// Starts the task of a subscription whose acceptance was just written.
-    pub(super) fn begin(&mut self, accepted: AcceptedSubscription, tcp: &Arc<Tcp>) {
-        let AcceptedSubscription { opening, content } = accepted;
+    pub(super) fn start_task(&mut self, accepted: AcceptedSubscription, tcp: &Arc<Tcp>) {
+        let AcceptedSubscription { pending, content } = accepted;
         let live = self
             .live
-            .get_mut(&opening.req_id)
-            .filter(|live| live.serial == opening.serial);
+            .get_mut(&pending.req_id)
+            .filter(|live| live.serial == pending.serial);
         let Some(live) = live else { return };
         live.begun = true;
-        let line = self.line.get_or_insert_with(Line::new);
+        let channel = self.channel.get_or_insert_with(ChunkChannel::new);
         let feed = Feed {
             tcp: Arc::clone(tcp),
             content,
-            req_id: opening.req_id,
-            serial: opening.serial,
-            context: opening.context,
-            options: opening.options,
-            next: opening.after + 1,
-            caught_up: opening.caught_up,
+            req_id: pending.req_id,
+            serial: pending.serial,
+            context: pending.context,
+            options: pending.options,
+            next: pending.after + 1,
+            caught_up: pending.caught_up,
             frames: BytesMut::new(),
             pieces: Vec::new(),
             permit: None,
-            place: None,
+            slot: None,
             last_frame_at: None,
-            sender: line.sender.clone(),
-            large: Arc::clone(&line.large),
+            sender: channel.sender.clone(),
+            large: Arc::clone(&channel.large),
         };
         let cancelled = live.token.clone();
         tcp.shared.spawn(async move {
@@ -272,10 +274,11 @@ impl Subscriptions {
 
     /// The next chunk of a live subscription. Chunks of ended ones are dropped.
     pub(super) fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Chunk> {
-        let Some(line) = &mut self.line else {
+        let Some(channel) = &mut self.channel else {
             return Poll::Pending;
         };
-        while let Poll::Ready(Some(chunk)) = line.receiver.poll_recv(context) {
+        while let Poll::Ready(Some(chunk)) = channel.receiver.poll_recv(context) {
+            // A client may reuse a request id, so the serial tells old chunks from new ones.
             let wanted = self
                 .live
                 .get(&chunk.req_id)
@@ -319,7 +322,7 @@ struct Feed {
     frames: BytesMut,
     pieces: Vec<Bytes>,
     permit: Option<MemoryPermit>,
-    place: Option<OwnedSemaphorePermit>,
+    slot: Option<OwnedSemaphorePermit>,
     last_frame_at: Option<usize>,
     sender: mpsc::Sender<Chunk>,
     large: Arc<Semaphore>,
@@ -331,7 +334,8 @@ impl Feed {
             return;
         };
         error.log();
-        if !self.pieces.is_empty() && self.send(false).await.is_err() {
+        // A large delivery leaves first: the error belongs behind it.
+        if !self.pieces.is_empty() && self.send_chunk(false).await.is_err() {
             return;
         }
         encode_failure(
@@ -341,7 +345,7 @@ impl Feed {
             &error.message,
             &error.details,
         );
-        if self.send(true).await.is_err() {
+        if self.send_chunk(true).await.is_err() {
             tracing::trace!("a subscriber left before it was told why its subscription ended");
         }
     }
@@ -362,7 +366,7 @@ impl Feed {
     /// Delivers everything up to `last`.
     async fn catch_up(&mut self, last: u64) -> Result<(), End> {
         while self.next <= last {
-            self.deliver(self.next).await?;
+            self.deliver_event(self.next).await?;
             self.next += 1;
             tokio::task::consume_budget().await;
         }
@@ -373,7 +377,7 @@ impl Feed {
             self.mark_caught_up();
         }
         if self.caught_up {
-            self.flush().await?;
+            self.flush_chunk().await?;
         }
         Ok(())
     }
@@ -388,14 +392,14 @@ impl Feed {
         }
     }
 
-    async fn deliver(&mut self, position: u64) -> Result<(), End> {
+    async fn deliver_event(&mut self, position: u64) -> Result<(), End> {
         let event = self.content.event(position).map(|event| event.kind);
         let Some(EventKind::TurnAppended(turn)) = event else {
             return Ok(());
         };
         let turn = match self.content.turn(turn) {
             Ok(turn) => turn,
-            Err(error) => return Err(broken(self.end_of_loss(position), error.into())),
+            Err(error) => return Err(undeliverable(self.end_of_loss(position), error.into())),
         };
         if self.context.is_some_and(|context| context != turn.context) {
             return Ok(());
@@ -408,17 +412,17 @@ impl Feed {
         // A chunk with a large delivery ends with its last piece, so nothing is added to it.
         let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;
         if !self.frames.is_empty() && is_full {
-            self.flush().await?;
+            self.flush_chunk().await?;
         }
         self.check_lag(position)?;
         self.last_frame_at = Some(self.frames.len());
         let written = if payload < LARGE_FROM_BYTES {
-            self.write(position, &turn)
+            self.write_event(position, &turn)
         } else {
-            self.find_permit(position, payload).await?;
+            self.acquire_permit(position, payload).await?;
             self.write_large(position, turn).await
         };
-        written.map_err(|error| broken(position, error))
+        written.map_err(|error| undeliverable(position, error))
     }
 
     /// The end of a run of lost turns. One error covers the run, so the reader resumes once.
@@ -432,16 +436,23 @@ impl Feed {
         run.last().unwrap_or(first)
     }
 
-    fn write(&mut self, position: u64, turn: &Turn) -> Result<(), ApiError> {
+    fn write_event(&mut self, position: u64, turn: &Turn) -> Result<(), ApiError> {
         let (req_id, caught_up, frames) = (self.req_id, self.caught_up, &mut self.frames);
         Ok(with_item(&self.content, turn, self.options, |item| {
-            encode_event(frames, req_id, caught_up, position, turn.context, item);
+            let event = EventRef {
+                position,
+                context: turn.context,
+                item: *item,
+                caught_up,
+            };
+            encode_event(frames, req_id, &event);
         })?)
     }
 
     /// Waits for the connection's other large deliveries to have been read, then for a permit.
-    async fn find_permit(&mut self, position: u64, bytes: usize) -> Result<(), End> {
-        self.place = Arc::clone(&self.large).acquire_owned().await.ok();
+    async fn acquire_permit(&mut self, position: u64, bytes: usize) -> Result<(), End> {
+        // One at a time: a connection with many subscriptions must not take the whole budget.
+        self.slot = Arc::clone(&self.large).acquire_owned().await.ok();
         match self.tcp.shared.memory.acquire(bytes).await {
             Ok(permit) => self.permit = Some(permit),
             Err(busy) => {
@@ -471,6 +482,7 @@ impl Feed {
 
     fn check_lag(&self, position: u64) -> Result<(), End> {
         let behind = self.content.last_position().saturating_sub(position);
+        // A reader that is still catching up may be any distance behind.
         if !self.caught_up || behind <= LAG_EVENTS_MAX {
             return Ok(());
         }
@@ -481,22 +493,22 @@ impl Feed {
         ))
     }
 
-    async fn flush(&mut self) -> Result<(), Gone> {
+    async fn flush_chunk(&mut self) -> Result<(), Gone> {
         self.last_frame_at = None;
         if self.frames.is_empty() {
             return Ok(());
         }
-        self.send(false).await
+        self.send_chunk(false).await
     }
 
-    async fn send(&mut self, ends: bool) -> Result<(), Gone> {
+    async fn send_chunk(&mut self, ends: bool) -> Result<(), Gone> {
         let chunk = Chunk {
             req_id: self.req_id,
             serial: self.serial,
             frames: std::mem::take(&mut self.frames),
             pieces: std::mem::take(&mut self.pieces),
             permit: self.permit.take(),
-            place: self.place.take(),
+            slot: self.slot.take(),
             ends,
         };
         self.sender.send(chunk).await.map_err(|_| Gone)
@@ -504,6 +516,6 @@ impl Feed {
 }
 
 /// The end of a subscription at an append that cannot be delivered. The reader may resume after it.
-fn broken(position: u64, error: ApiError) -> End {
+fn undeliverable(position: u64, error: ApiError) -> End {
     End::Failed(error.with("resume_after", position.to_string()))
 }

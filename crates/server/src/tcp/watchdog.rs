@@ -1,4 +1,4 @@
-//! Gives up on peers that keep the server waiting.
+//! The deadlines of a connection. A peer that misses one is disconnected without an answer.
 //!
 //! Each connection has one timer. It moves only when a deadline comes nearer. When it fires, it
 //! compares with the true deadline, so traffic costs no timer work. Deadlines pause while the server
@@ -70,7 +70,7 @@ impl Watchdog {
     }
 
     /// Notes that whole frames were taken. A part of another one may have arrived.
-    pub(super) fn took_frames(&mut self, part_left: bool) {
+    pub(super) fn note_frames(&mut self, part_left: bool) {
         let now = Instant::now();
         self.greeted = true;
         self.quiet_since = now;
@@ -78,19 +78,19 @@ impl Watchdog {
     }
 
     /// Notes that a part of a frame has arrived and no whole one.
-    pub(super) fn has_part(&mut self) {
+    pub(super) fn note_partial_frame(&mut self) {
         self.frame_since.get_or_insert_with(Instant::now);
     }
 
     /// Notes that the peer took bytes, or that there were none to take until now.
-    pub(super) fn wrote(&mut self) {
+    pub(super) fn note_written(&mut self) {
         self.written = Instant::now();
     }
 
     pub(super) fn poll(&mut self, activity: Activity, context: &mut Context<'_>) -> Poll<Late> {
-        self.excuse(activity.reading);
+        self.shift_deadlines(activity.reading);
         loop {
-            let due = self.due(activity);
+            let due = self.next_deadline(activity);
             let check_at = due.map_or_else(|| Instant::now() + self.timeouts.idle, |(at, _)| at);
             if self.timer.deadline() > check_at {
                 self.timer.as_mut().reset(check_at);
@@ -104,11 +104,12 @@ impl Watchdog {
     }
 
     /// Moves the deadlines when the server reads again after a pause.
-    fn excuse(&mut self, reading: bool) {
+    fn shift_deadlines(&mut self, reading: bool) {
         if !reading {
             self.halted.get_or_insert_with(Instant::now);
         } else if let Some(halted) = self.halted.take() {
             let now = Instant::now();
+            // Never into the future: the pause may have begun before the peer's last bytes.
             let moved = |since: Instant| (since + (now - halted)).min(now);
             self.opened = moved(self.opened);
             self.quiet_since = moved(self.quiet_since);
@@ -116,7 +117,7 @@ impl Watchdog {
         }
     }
 
-    fn due(&self, activity: Activity) -> Option<(Instant, Late)> {
+    fn next_deadline(&self, activity: Activity) -> Option<(Instant, Late)> {
         let Activity {
             reading,
             owing,
@@ -124,14 +125,16 @@ impl Watchdog {
             subscribed,
             holding,
         } = activity;
+        // Unread answers come first: a peer that does not read is not expected to send.
         if writing {
-            let patient = subscribed && !holding;
-            let patience = if patient {
+            // A subscriber reads at its own pace, unless other connections need its memory.
+            let may_be_slow = subscribed && !holding;
+            let allowed = if may_be_slow {
                 self.timeouts.idle
             } else {
                 self.timeouts.write_stall
             };
-            return Some((self.written + patience, Late::Reading));
+            return Some((self.written + allowed, Late::Reading));
         }
         if !reading {
             return None;
@@ -178,7 +181,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_frame_has_its_time_besides_the_time_that_we_take() {
         let mut watchdog = Watchdog::new(&Timeouts::default());
-        watchdog.took_frames(true);
+        watchdog.note_frames(true);
         assert_eq!(watch(&mut watchdog, READING, 20).await, None);
         let halted = Activity {
             reading: false,
@@ -209,7 +212,7 @@ mod tests {
     async fn a_stalled_subscriber_has_patience_unless_it_holds_what_others_need() {
         async fn check(subscribed: bool, holding: bool, expect: u64) {
             let mut watchdog = Watchdog::new(&Timeouts::default());
-            watchdog.took_frames(false);
+            watchdog.note_frames(false);
             let activity = Activity {
                 writing: true,
                 subscribed,

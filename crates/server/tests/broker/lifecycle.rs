@@ -162,7 +162,8 @@ async fn a_broker_whose_place_was_taken_gives_way() {
     let mut wrapper = harness.wrapper("s").await;
     std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     let second = begin(&path).unwrap();
-    time.advance_until(STEP, harness.broker.replaced()).await;
+    time.advance_until(STEP, harness.broker.wait_until_replaced())
+        .await;
     assert_eq!(
         wrapper.receive().await,
         None,

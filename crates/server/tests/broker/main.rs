@@ -6,6 +6,8 @@ mod bytes_on_the_wire;
 mod contract;
 mod hostile;
 mod lifecycle;
+#[path = "../support/memory_server.rs"]
+mod memory_server;
 mod room;
 mod sinks;
 #[path = "../support/stopped_time.rs"]

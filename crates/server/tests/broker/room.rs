@@ -1,16 +1,11 @@
 //! Nobody stops anybody: slow readers, suspended wrappers, full queues.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
-use turnkeep_journal::MemoryStorage;
 use turnkeep_server::broker::Outlets;
-use turnkeep_server::{ServerConfig, serve};
-use turnkeep_store::{Options, Store};
 use turnkeep_types::broker::{GetTurn, Reason, Reply, Request};
-use turnkeep_types::{ManualClock, Timestamp};
 
+use crate::memory_server::Server;
 use crate::stopped_time::StoppedTime;
 use crate::support::{Harness, within};
 
@@ -131,17 +126,8 @@ async fn many_large_messages_at_once_all_get_through() {
 
 #[tokio::test]
 async fn large_messages_beside_a_server_count_in_its_memory_budget() {
-    let clock = Arc::new(ManualClock::new(Timestamp(1_000)));
-    let disk = Arc::new(MemoryStorage::new());
-    let store = Store::open(disk, &Options::default(), clock.clone()).unwrap();
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let config = ServerConfig {
-        tcp_addr: any,
-        http_addr: any,
-        ..ServerConfig::default()
-    };
-    let server = serve(config, store.clone(), clock).await.unwrap();
-    let memory = server.memory_budget();
+    let server = Server::start().await;
+    let memory = server.running.memory_budget();
     let harness = Harness::with(Outlets::default(), |config| {
         config.memory = Some(memory.clone());
     });
@@ -176,6 +162,5 @@ async fn large_messages_beside_a_server_count_in_its_memory_budget() {
         }
     })
     .await;
-    server.shutdown().await;
-    store.close();
+    server.stop().await;
 }

@@ -85,7 +85,7 @@ async fn a_blob_that_is_not_what_its_name_says_is_a_conflict() {
 
 #[tokio::test]
 async fn a_blob_over_the_limit_is_refused() {
-    let server = Server::with(|config| config.limits.blob_bytes_max = 10).await;
+    let server = Server::start_with(|config| config.limits.blob_bytes_max = 10).await;
     let details = server
         .put(&path(&[0; 11]))
         .body(vec![0; 11])

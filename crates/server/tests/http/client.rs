@@ -1,7 +1,6 @@
-//! A server on a store in memory, and a client that is as small as it can be.
+//! A client of the server that is as small as it can be.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
@@ -11,16 +10,12 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
-use turnkeep_journal::{MemoryStorage, Storage};
-use turnkeep_server::{Running, ServerConfig, serve};
-use turnkeep_store::{Options, Store};
-use turnkeep_types::{ManualClock, Timestamp};
 
+pub(crate) use crate::memory_server::{NOW_MS, Server};
 pub(crate) use crate::stopped_time::within;
 
-/// What the store's clock shows.
+/// [`NOW_MS`] as text.
 pub(crate) const NOW: &str = "2025-12-19T20:00:00.123Z";
-pub(crate) const NOW_MS: u64 = 1_766_174_400_123;
 
 /// The type of most payloads here, and the bundle that publishes it.
 pub(crate) const MESSAGE: &str = "com.example.Message";
@@ -43,49 +38,7 @@ pub(crate) fn message_bundle() -> Value {
 /// The path segment of the bundle's id.
 pub(crate) const BUNDLE_PATH: &str = "/v1/registry/bundles/2025-12-19T20%3A00%3A00Z%23abc%2F123";
 
-/// A server at work.
-pub(crate) struct Server {
-    running: Running,
-    pub(crate) store: Store,
-    pub(crate) addr: SocketAddr,
-    pub(crate) clock: Arc<ManualClock>,
-}
-
 impl Server {
-    /// A server that asks nobody for a token.
-    pub(crate) async fn start() -> Self {
-        Self::with(|_| {}).await
-    }
-
-    /// A server with another configuration.
-    pub(crate) async fn with(change: impl FnOnce(&mut ServerConfig)) -> Self {
-        Self::on(MemoryStorage::new(), change).await
-    }
-
-    /// A server on a disk that has been used before.
-    pub(crate) async fn on(
-        disk: impl Storage + 'static,
-        change: impl FnOnce(&mut ServerConfig),
-    ) -> Self {
-        let clock = Arc::new(ManualClock::new(Timestamp(NOW_MS)));
-        let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut config = ServerConfig {
-            tcp_addr: any,
-            http_addr: any,
-            data_dir: "/data/<turnkeep>".into(),
-            ..ServerConfig::default()
-        };
-        change(&mut config);
-        let running = serve(config, store.clone(), clock.clone()).await.unwrap();
-        Self {
-            addr: running.http_addr(),
-            running,
-            store,
-            clock,
-        }
-    }
-
     /// A server that knows the message type.
     pub(crate) async fn with_messages() -> Self {
         let server = Self::start().await;
@@ -98,19 +51,10 @@ impl Server {
         self.running.link()
     }
 
-    pub(crate) fn tcp_addr(&self) -> SocketAddr {
-        self.running.tcp_addr()
-    }
-
-    pub(crate) async fn stop(self) {
-        self.running.shutdown().await;
-        self.store.close();
-    }
-
     pub(crate) fn call(&self, method: &str, path: &str) -> Call {
         let request = hyper::Request::builder().method(method).uri(path);
         Call {
-            addr: self.addr,
+            addr: self.http_addr(),
             request,
             body: Bytes::new(),
             has_host: false,

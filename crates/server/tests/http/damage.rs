@@ -29,7 +29,7 @@ fn damage(disk: &MemoryStorage, needle: &[u8]) -> MemoryStorage {
 #[tokio::test]
 async fn a_damaged_payload_is_named_and_hides_nothing_else() {
     let disk = MemoryStorage::new();
-    let server = Server::on(disk.clone(), |_| {}).await;
+    let server = Server::start_on(disk.clone(), |_| {}).await;
     let context = server.context().await;
     for text in ["first", "needle", "last"] {
         let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, text);
@@ -42,7 +42,7 @@ async fn a_damaged_payload_is_named_and_hides_nothing_else() {
         .unwrap()
         .to_owned();
     server.stop().await;
-    let server = Server::on(damage(&disk, b"needle"), |_| {}).await;
+    let server = Server::start_on(damage(&disk, b"needle"), |_| {}).await;
     let page = server.read("/v1/contexts/1/turns?view=raw").await;
     let turns = page["turns"].as_array().unwrap();
     assert_eq!(
@@ -100,7 +100,7 @@ async fn append_text(server: &Server, context: &str, text: &str) {
 #[tokio::test]
 async fn after_a_repair_every_gap_is_an_error_or_is_marked() {
     let disk = MemoryStorage::new();
-    let server = Server::on(disk.clone(), |_| {}).await;
+    let server = Server::start_on(disk.clone(), |_| {}).await;
     let context = server.context().await;
     for text in ["first", "needle", "third"] {
         append_text(&server, &context, text).await;
@@ -112,7 +112,7 @@ async fn after_a_repair_every_gap_is_an_error_or_is_marked() {
     append_text(&server, &context, "needle").await;
     server.stop().await;
 
-    let server = Server::on(repaired_without(&disk, &["needle", "straw"]), |_| {}).await;
+    let server = Server::start_on(repaired_without(&disk, &["needle", "straw"]), |_| {}).await;
     let gap = json!({"turn_id": "2", "earlier_turn_id": "1", "next_depth": 2});
     let page = server.read("/v1/contexts/1/turns").await;
     assert_eq!(

@@ -224,7 +224,7 @@ fn flood(server: &Server, context: ContextId) {
 async fn a_reader_who_takes_nothing_is_disconnected() {
     let time = StoppedTime::begin();
     // No other time-out may end a connection here.
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.timeouts = Timeouts {
             http_head: NEVER,
             ..Timeouts::default()
@@ -235,10 +235,10 @@ async fn a_reader_who_takes_nothing_is_disconnected() {
     flood(&server, context.parse().unwrap());
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
-    let mut reader = socket.connect(server.addr).await.unwrap();
+    let mut reader = socket.connect(server.http_addr()).await.unwrap();
     let request = format!(
         "GET /v1/events?after=0 HTTP/1.1\r\nhost: {}\r\n\r\n",
-        server.addr
+        server.http_addr()
     );
     reader.write_all(request.as_bytes()).await.unwrap();
     assert_eq!(

@@ -27,7 +27,7 @@ async fn append_until_refused(server: &Server, context: &str) -> Reply {
 #[tokio::test]
 async fn a_full_disk_is_507_and_writing_goes_on_when_there_is_room() {
     let disk = FaultyStorage::new(Some((LATER, Fault::NoSpace)));
-    let server = Server::on(disk, |_| {}).await;
+    let server = Server::start_on(disk, |_| {}).await;
     let context = server.context().await;
     let refused = append_until_refused(&server, &context).await;
     refused.error(507, "InsufficientStorage");
@@ -44,7 +44,7 @@ async fn a_full_disk_is_507_and_writing_goes_on_when_there_is_room() {
 #[tokio::test]
 async fn a_failed_sync_is_503_until_a_restart_and_readers_go_on() {
     let disk = FaultyStorage::new(Some((LATER, Fault::FailedSync)));
-    let server = Server::on(disk, |_| {}).await;
+    let server = Server::start_on(disk, |_| {}).await;
     let context = server.context().await;
     append_until_refused(&server, &context)
         .await

@@ -279,7 +279,7 @@ async fn put_tree(server: &Server) -> Vec<u8> {
 
 #[tokio::test]
 async fn a_large_file_does_not_wait_for_the_memory_that_it_holds_itself() {
-    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
+    let server = Server::start_with(|config| config.memory_budget_bytes = 4 << 20).await;
     let content = vec![7; 3 << 20];
     let root = tree(&[("big", 0, 0o644, &content)]);
     put(&server, &content).await;
@@ -312,7 +312,7 @@ fn long_tree() -> Vec<u8> {
 
 #[tokio::test]
 async fn a_long_listing_counts_until_it_was_read() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.memory_budget_bytes = 112 << 20;
         config.timeouts.memory = std::time::Duration::from_millis(20);
     })

@@ -6,7 +6,7 @@ use turnkeep_server::{Auth, Token};
 use crate::client::Server;
 
 async fn locked() -> Server {
-    Server::with(|config| {
+    Server::start_with(|config| {
         config.auth = Auth::Token(Token::new("s3cret"));
         config.allow_origins = vec!["https://app.example".into()];
     })
@@ -81,7 +81,7 @@ async fn the_link_buys_a_cookie_for_the_browser() {
     let server = locked().await;
     let link = server.link();
     let path = link
-        .strip_prefix(&format!("http://{}", server.addr))
+        .strip_prefix(&format!("http://{}", server.http_addr()))
         .unwrap()
         .to_owned();
     assert_eq!(path, "/?token=s3cret");
@@ -123,7 +123,10 @@ async fn the_link_buys_a_cookie_for_the_browser() {
         .await
         .error(403, "Forbidden");
     assert_eq!(
-        post(&format!("http://{}", server.addr)).send().await.status,
+        post(&format!("http://{}", server.http_addr()))
+            .send()
+            .await
+            .status,
         201
     );
     let upgrade = server
@@ -140,10 +143,11 @@ async fn the_link_buys_a_cookie_for_the_browser() {
 
 #[tokio::test]
 async fn the_link_opens_whatever_the_token_is() {
-    let server = Server::with(|config| config.auth = Auth::Token(Token::new("a b&c=%+é"))).await;
+    let server =
+        Server::start_with(|config| config.auth = Auth::Token(Token::new("a b&c=%+é"))).await;
     let path = server
         .link()
-        .replace(&format!("http://{}", server.addr), "");
+        .replace(&format!("http://{}", server.http_addr()), "");
     assert_eq!(server.get(&path).send().await.status, 303);
     server.stop().await;
 }
@@ -300,12 +304,12 @@ async fn ask_on(stream: &mut tokio::net::TcpStream, token: &str) -> String {
 
 #[tokio::test]
 async fn a_flood_of_silent_connections_keeps_nobody_out() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.auth = Auth::Token(Token::new("secret"));
         config.unauthenticated_max = 2;
     })
     .await;
-    let connect = || tokio::net::TcpStream::connect(server.addr);
+    let connect = || tokio::net::TcpStream::connect(server.http_addr());
     let mut known = connect().await.unwrap();
     assert!(
         ask_on(&mut known, "secret")
@@ -352,12 +356,12 @@ async fn check_health_on(stream: &mut tokio::net::TcpStream) -> String {
 
 #[tokio::test]
 async fn a_connection_that_asks_outlives_a_silent_one_that_came_later() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.auth = Auth::Token(Token::new("secret"));
         config.unauthenticated_max = 3;
     })
     .await;
-    let connect = || tokio::net::TcpStream::connect(server.addr);
+    let connect = || tokio::net::TcpStream::connect(server.http_addr());
     let mut checker = connect().await.unwrap();
     let mut silent = connect().await.unwrap();
     let mut other = connect().await.unwrap();

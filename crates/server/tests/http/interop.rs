@@ -153,7 +153,7 @@ async fn frames_and_requests_of_other_programs_are_answered() {
 async fn what_was_published_in_another_spelling_is_still_there_after_a_restart() {
     let disk = turnkeep_journal::MemoryStorage::new();
     let path = "/v1/registry/types/com.example.agent.Item/versions/1";
-    let server = Server::on(disk.clone(), |_| {}).await;
+    let server = Server::start_on(disk.clone(), |_| {}).await;
     let published = "/v1/registry/bundles/2025-12-19T20%3A00%3A00Z%23agent";
     assert_eq!(server.put(published).body(BUNDLE).send().await.status, 201);
     let described = server.read(path).await;
@@ -162,7 +162,7 @@ async fn what_was_published_in_another_spelling_is_still_there_after_a_restart()
         "as it was published"
     );
     server.stop().await;
-    let server = Server::on(disk, |_| {}).await;
+    let server = Server::start_on(disk, |_| {}).await;
     assert_eq!(server.read(path).await, described);
     assert_eq!(server.put(published).body(BUNDLE).send().await.status, 204);
     server.stop().await;

@@ -15,7 +15,7 @@ pub(crate) const NEVER: Duration = Duration::from_hours(24 * 365);
 
 /// Everything that the server says to these bytes, until it closes.
 async fn raw(server: &Server, bytes: &[u8]) -> String {
-    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let mut stream = TcpStream::connect(server.http_addr()).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
     // A reset after the answer is as good as a close.
@@ -27,7 +27,7 @@ async fn raw(server: &Server, bytes: &[u8]) -> String {
 /// answer.
 async fn raw_while_time_passes(server: &Server, bytes: &[u8], step: Duration) -> String {
     let time = StoppedTime::begin();
-    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let mut stream = TcpStream::connect(server.http_addr()).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();
     // A reset after the answer is as good as a close.
@@ -67,7 +67,7 @@ async fn unknown_routes_and_methods_have_the_error_form() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
-    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
+    let server = Server::start_with(|config| config.limits.http_body_bytes_max = 1000).await;
     let body = json!({"labels": {"a": "x".repeat(1000)}}).to_string();
     let details = server
         .call("POST", "/v1/contexts")
@@ -81,7 +81,7 @@ async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
     );
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n",
-        server.addr
+        server.http_addr()
     );
     let chunks = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
     let answer = raw(&server, format!("{head}{chunks}").as_bytes()).await;
@@ -95,7 +95,7 @@ async fn a_body_over_the_limit_is_refused_whether_announced_or_not() {
 
 #[tokio::test]
 async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
-    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
+    let server = Server::start_with(|config| config.limits.http_body_bytes_max = 1000).await;
     for (path, expect) in [
         ("PUT /v1/blobs/ab", "100-continue"),
         ("POST /v1/contexts", ""),
@@ -109,7 +109,7 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
         };
         let head = format!(
             "{path} HTTP/1.1\r\nhost: {}\r\ncontent-length: 99999999\r\n{expect}\r\n",
-            server.addr
+            server.http_addr()
         );
         let answer = raw(&server, head.as_bytes()).await;
         assert!(
@@ -119,7 +119,7 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
     }
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 2\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n{{}}",
-        server.addr
+        server.http_addr()
     );
     let answer = raw(&server, head.as_bytes()).await;
     assert!(answer.contains("HTTP/1.1 201 "), "{answer}");
@@ -128,12 +128,12 @@ async fn a_body_that_announces_too_much_is_refused_before_it_is_sent() {
 
 #[tokio::test]
 async fn a_body_without_an_end_is_refused_at_the_limit_and_its_sender_hears_it() {
-    let server = Server::with(|config| config.limits.http_body_bytes_max = 1000).await;
-    let stream = TcpStream::connect(server.addr).await.unwrap();
+    let server = Server::start_with(|config| config.limits.http_body_bytes_max = 1000).await;
+    let stream = TcpStream::connect(server.http_addr()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ntransfer-encoding: chunked\r\n\r\n",
-        server.addr
+        server.http_addr()
     );
     writer.write_all(head.as_bytes()).await.unwrap();
     let chunk = format!("10000\r\n{}\r\n", "x".repeat(1 << 16));
@@ -292,7 +292,7 @@ async fn bytes_that_are_no_http_end_only_their_own_connection() {
 
 #[tokio::test]
 async fn a_lower_nesting_limit_holds_for_bodies_and_bundles() {
-    let server = Server::with(|config| config.limits.nesting_max = 6).await;
+    let server = Server::start_with(|config| config.limits.nesting_max = 6).await;
     let context = server.context().await;
     let path = format!("/v1/contexts/{context}/turns");
     let nested = |depth: usize| format!("{{\"data\":{}{}}}", "[".repeat(depth), "]".repeat(depth));
@@ -345,11 +345,11 @@ async fn what_is_parsed_where_it_is_read_is_small() {
 
 /// A connection that has sent all of a large body but its end.
 async fn hoarder(server: &Server) -> TcpStream {
-    let mut stream = TcpStream::connect(server.addr).await.unwrap();
+    let mut stream = TcpStream::connect(server.http_addr()).await.unwrap();
     let hash = "ab".repeat(32);
     let head = format!(
         "PUT /v1/blobs/{hash} HTTP/1.1\r\nhost: {}\r\ncontent-length: {}\r\n\r\n",
-        server.addr,
+        server.http_addr(),
         1 << 20
     );
     stream.write_all(head.as_bytes()).await.unwrap();
@@ -383,7 +383,7 @@ async fn until_a_request_waits_for_memory(server: &Server) {
 #[tokio::test]
 async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
     let time = StoppedTime::begin();
-    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
+    let server = Server::start_with(|config| config.memory_budget_bytes = 4 << 20).await;
     let mut hoarders = Vec::new();
     for _ in 0..4 {
         hoarders.push(hoarder(&server).await);
@@ -413,7 +413,7 @@ async fn large_bodies_share_the_memory_budget_and_small_ones_need_none() {
 
 #[tokio::test]
 async fn a_body_has_its_time_however_it_trickles() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.timeouts = Timeouts {
             http_head: NEVER,
             http_body_stall: NEVER,
@@ -423,7 +423,7 @@ async fn a_body_has_its_time_however_it_trickles() {
     .await;
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{",
-        server.addr
+        server.http_addr()
     );
     let answer =
         raw_while_time_passes(&server, head.as_bytes(), Timeouts::default().http_body).await;
@@ -470,7 +470,7 @@ async fn a_connection_whose_request_has_no_whole_head_is_ended() {
 
 #[tokio::test]
 async fn a_body_that_stops_arriving_is_answered_with_an_error() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.timeouts = Timeouts {
             http_head: NEVER,
             http_body: NEVER,
@@ -480,7 +480,7 @@ async fn a_body_that_stops_arriving_is_answered_with_an_error() {
     .await;
     let head = format!(
         "POST /v1/contexts HTTP/1.1\r\nhost: {}\r\ncontent-length: 10\r\n\r\n{{",
-        server.addr
+        server.http_addr()
     );
     let answer = raw_while_time_passes(
         &server,
@@ -497,8 +497,8 @@ async fn a_body_that_stops_arriving_is_answered_with_an_error() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_hear_so() {
-    let server = Server::with(|config| config.connections_max = Some(1)).await;
-    let held = TcpStream::connect(server.addr).await.unwrap();
+    let server = Server::start_with(|config| config.connections_max = Some(1)).await;
+    let held = TcpStream::connect(server.http_addr()).await.unwrap();
     let answer = within(async {
         loop {
             let answer = raw(
@@ -534,8 +534,11 @@ async fn connections_beyond_the_limit_hear_so() {
 #[tokio::test]
 async fn a_connection_is_kept_for_the_next_request_and_closed_at_shutdown() {
     let server = Server::start().await;
-    let mut stream = TcpStream::connect(server.addr).await.unwrap();
-    let request = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    let mut stream = TcpStream::connect(server.http_addr()).await.unwrap();
+    let request = format!(
+        "GET /healthz HTTP/1.1\r\nhost: {}\r\n\r\n",
+        server.http_addr()
+    );
     for _ in 0..3 {
         stream.write_all(request.as_bytes()).await.unwrap();
         let mut answer = vec![0; 4096];
@@ -548,7 +551,7 @@ async fn a_connection_is_kept_for_the_next_request_and_closed_at_shutdown() {
 
 #[tokio::test]
 async fn short_values_count_by_the_memory_that_they_take() {
-    let server = Server::with(|config| config.memory_budget_bytes = 16 << 20).await;
+    let server = Server::start_with(|config| config.memory_budget_bytes = 16 << 20).await;
     let context = server.context().await;
     // Half a megabyte of text, and dozens of megabytes of values.
     let body = format!(
@@ -570,7 +573,7 @@ async fn short_values_count_by_the_memory_that_they_take() {
 
 #[tokio::test]
 async fn short_values_of_a_small_body_count_too() {
-    let server = Server::with(|config| config.memory_budget_bytes = 4 << 20).await;
+    let server = Server::start_with(|config| config.memory_budget_bytes = 4 << 20).await;
     let context = server.context().await;
     let values = "0,".repeat(100 << 10);
     for (path, body) in [
@@ -618,8 +621,11 @@ async fn turn_of_labels(server: &Server) -> String {
 
 /// Asks for something and reads no more than the status of the answer.
 pub(crate) async fn reader_that_stops(server: &Server, path: &str) -> (TcpStream, String) {
-    let mut stream = TcpStream::connect(server.addr).await.unwrap();
-    let head = format!("GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n", server.addr);
+    let mut stream = TcpStream::connect(server.http_addr()).await.unwrap();
+    let head = format!(
+        "GET {path} HTTP/1.1\r\nhost: {}\r\n\r\n",
+        server.http_addr()
+    );
     stream.write_all(head.as_bytes()).await.unwrap();
     let mut status = vec![0; 12];
     within(stream.read_exact(&mut status)).await.unwrap();
@@ -628,7 +634,7 @@ pub(crate) async fn reader_that_stops(server: &Server, path: &str) -> (TcpStream
 
 #[tokio::test]
 async fn a_long_text_of_a_short_payload_counts_until_it_was_read() {
-    let server = Server::with(|config| {
+    let server = Server::start_with(|config| {
         config.memory_budget_bytes = 100 << 20;
         config.timeouts.memory = Duration::from_millis(20);
     })
@@ -656,7 +662,7 @@ async fn a_long_text_of_a_short_payload_counts_until_it_was_read() {
 
 #[tokio::test]
 async fn a_text_that_the_budget_cannot_hold_is_an_error_of_its_turn() {
-    let server = Server::with(|config| config.memory_budget_bytes = 8 << 20).await;
+    let server = Server::start_with(|config| config.memory_budget_bytes = 8 << 20).await;
     let context = turn_of_labels(&server).await;
     server
         .append(

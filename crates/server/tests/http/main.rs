@@ -13,6 +13,8 @@ mod gate;
 mod interop;
 mod ledger;
 mod limits;
+#[path = "../support/memory_server.rs"]
+mod memory_server;
 mod projection;
 mod registry;
 mod server;

@@ -120,7 +120,7 @@ async fn what_has_no_parts_is_sent_whole() {
 async fn all_bundles_together_have_a_limit() {
     let bundle = message_bundle();
     let bytes = bundle.to_string().len();
-    let server = Server::with(|config| config.limits.registry_bytes_max = bytes + 10).await;
+    let server = Server::start_with(|config| config.limits.registry_bytes_max = bytes + 10).await;
     let first = server.put(BUNDLE_PATH).json(&bundle);
     assert_eq!(first.send().await.status, 201);
     let mut other = bundle.clone();
@@ -134,7 +134,7 @@ async fn all_bundles_together_have_a_limit() {
 
 #[tokio::test]
 async fn an_oversized_bundle_is_refused() {
-    let server = Server::with(|config| config.limits.bundle_bytes_max = 64).await;
+    let server = Server::start_with(|config| config.limits.bundle_bytes_max = 64).await;
     server
         .put(BUNDLE_PATH)
         .json(&message_bundle())

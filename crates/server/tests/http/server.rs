@@ -84,7 +84,7 @@ async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
             .starts_with("default-src 'none'")
     );
     let text = page.text();
-    assert!(text.contains("ctx:1") && text.contains(&server.addr.to_string()));
+    assert!(text.contains("ctx:1") && text.contains(&server.http_addr().to_string()));
     assert!(text.contains("/data/&lt;turnkeep&gt;"));
     assert!(
         text.contains("<td>-</td>") && !text.contains("turn:0"),
@@ -113,7 +113,7 @@ async fn the_status_page_says_when_it_shows_some_contexts_only() {
 
 #[tokio::test]
 async fn health_and_metrics_have_a_second_address_each() {
-    let server = Server::with(|config| config.auth = Auth::Token(Token::new("secret"))).await;
+    let server = Server::start_with(|config| config.auth = Auth::Token(Token::new("secret"))).await;
     let health = server.get("/health").send().await;
     assert_eq!(
         (health.status, health.json()),
@@ -137,7 +137,7 @@ async fn health_and_metrics_have_a_second_address_each() {
 
 #[tokio::test]
 async fn the_status_page_names_the_data_directory_from_the_root() {
-    let server = Server::with(|config| config.data_dir = "kept/here".into()).await;
+    let server = Server::start_with(|config| config.data_dir = "kept/here".into()).await;
     let expect = std::env::current_dir().unwrap().join("kept/here");
     let text = server.get("/").send().await.text();
     assert!(
@@ -164,7 +164,7 @@ async fn an_export_imports_as_the_same_store() {
     let disk = MemoryStorage::new();
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
     archive::import(&storage, 64 << 20, &mut &export.body[..], |_, _| ()).unwrap();
-    let copy = Server::on(disk, |_| {}).await;
+    let copy = Server::start_on(disk, |_| {}).await;
     assert_eq!(copy.read("/v1/contexts/1/turns?view=both").await, page);
     copy.stop().await;
 }

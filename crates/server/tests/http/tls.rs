@@ -7,7 +7,8 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, ServerName};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
-use turnkeep_server::TlsFiles;
+use turnkeep_journal::MemoryStorage;
+use turnkeep_server::{ServeError, TlsFiles};
 
 use crate::client::Server;
 
@@ -21,7 +22,7 @@ fn files() -> TlsFiles {
 
 #[tokio::test]
 async fn https_is_spoken_when_certificate_and_key_are_given() {
-    let server = Server::with(|config| config.tls = Some(files())).await;
+    let server = Server::start_with(|config| config.tls = Some(files())).await;
     assert!(server.link().starts_with("https://"));
     let mut roots = rustls::RootCertStore::empty();
     roots
@@ -33,13 +34,13 @@ async fn https_is_spoken_when_certificate_and_key_are_given() {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = TcpStream::connect(server.addr).await.unwrap();
+    let stream = TcpStream::connect(server.http_addr()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     let stream = TlsConnector::from(Arc::new(config))
         .connect(name, stream)
         .await
         .unwrap();
-    let origin = format!("https://{}", server.addr);
+    let origin = format!("https://{}", server.http_addr());
     let reply = server
         .call("POST", "/v1/contexts")
         .header("origin", &origin)
@@ -51,28 +52,16 @@ async fn https_is_spoken_when_certificate_and_key_are_given() {
 
 #[tokio::test]
 async fn files_that_are_no_certificate_stop_the_start() {
-    let disk = Arc::new(turnkeep_journal::MemoryStorage::new());
-    let clock = Arc::new(turnkeep_types::ManualClock::default());
-    let store =
-        turnkeep_store::Store::open(disk, &turnkeep_store::Options::default(), clock.clone())
-            .unwrap();
     let good = files();
     for (cert, key) in [
         (good.key.clone(), good.key.clone()),
         (good.cert.clone(), good.cert.clone()),
         ("none".into(), good.key),
     ] {
-        let any = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
-        let config = turnkeep_server::ServerConfig {
-            tcp_addr: any,
-            http_addr: any,
-            tls: Some(TlsFiles { cert, key }),
-            ..Default::default()
-        };
-        assert!(matches!(
-            turnkeep_server::serve(config, store.clone(), clock.clone()).await,
-            Err(turnkeep_server::ServeError::Tls(_))
-        ));
+        let started = Server::try_start_on(MemoryStorage::new(), |config| {
+            config.tls = Some(TlsFiles { cert, key });
+        })
+        .await;
+        assert!(matches!(started, Err(ServeError::Tls(_))));
     }
-    store.close();
 }

@@ -220,7 +220,7 @@ async fn what_is_wrong_with_an_append_is_said() {
 
 #[tokio::test]
 async fn strict_mode_refuses_unknown_types() {
-    let server = Server::with(|config| config.strict_types = true).await;
+    let server = Server::start_with(|config| config.strict_types = true).await;
     let context = server.context().await;
     let path = format!("/v1/contexts/{context}/turns");
     for body in [
@@ -403,7 +403,7 @@ async fn a_large_payload_comes_back_as_it_went_in() {
 
 #[tokio::test]
 async fn a_page_that_is_too_large_keeps_the_newest_turns() {
-    let server = Server::with(|config| config.limits.page_bytes_max = 2000).await;
+    let server = Server::start_with(|config| config.limits.page_bytes_max = 2000).await;
     let context = server.context().await;
     let payload = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, vec![0; 600]);
     for _ in 0..6 {

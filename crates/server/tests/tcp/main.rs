@@ -6,6 +6,8 @@ mod auth;
 mod gaps;
 mod malformed;
 mod memory;
+#[path = "../support/memory_server.rs"]
+mod memory_server;
 mod order;
 mod pages;
 mod races;

@@ -7,7 +7,7 @@ use turnkeep_wire::message::{
     ReadOptions, Request, Response, SentTurn,
 };
 
-use crate::support::{Peer, Server, append, context, noise, sent, turn};
+use crate::support::{NOW_MS, Peer, Server, append, context, noise, sent, turn};
 
 const METADATA: ReadOptions = ReadOptions {
     include_payload: false,
@@ -254,10 +254,7 @@ async fn extended_items_carry_stamp_and_root() {
     );
     assert_eq!(request.item_form(), ItemForm::Extended);
     let extra = items(&mut peer, &request).await[0].extra.unwrap();
-    assert_eq!(
-        (extra.created_at.0, extra.fs_root),
-        (1_766_174_400_000, Some(root))
-    );
+    assert_eq!((extra.created_at.0, extra.fs_root), (NOW_MS, Some(root)));
     server.stop().await;
 }
 

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use turnkeep_types::ContextId;
 use turnkeep_wire::message::{AppendBatch, ItemForm, ReadOptions, Request, Response, Subscribe};
 
-use crate::support::{Peer, Server, append, context, noise, sent};
+use crate::support::{NOW_MS, Peer, Server, append, context, noise, sent};
 
 fn subscribe(context: Option<ContextId>, after: Option<u64>, include_payload: bool) -> Request {
     let options = ReadOptions {
@@ -289,7 +289,7 @@ async fn extended_deliveries_carry_their_stamp() {
     let Response::Delivered { delivery, .. } = response else {
         panic!("{response:?}")
     };
-    assert_eq!(delivery.item.extra.unwrap().created_at.0, 1_766_174_400_000);
+    assert_eq!(delivery.item.extra.unwrap().created_at.0, NOW_MS);
     server.stop().await;
 }
 

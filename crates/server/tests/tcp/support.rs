@@ -1,60 +1,22 @@
-//! A server on a store in memory, and a peer that speaks frames to it.
+//! A peer that speaks frames to the server.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use turnkeep_journal::MemoryStorage;
-use turnkeep_server::{Running, ServerConfig, serve};
-use turnkeep_store::{Options, Store};
-use turnkeep_types::{BlobHash, Compression, ContextId, ManualClock, Timestamp, TurnId};
+use turnkeep_types::{BlobHash, Compression, ContextId, TurnId};
 use turnkeep_wire::message::{
     AppendTurn, ContextHead, CreateContext, ItemForm, Request, Response, SentTurn, TurnAck,
 };
 use turnkeep_wire::{Frame, Text};
 
+pub(crate) use crate::memory_server::{NOW_MS, Server};
 use crate::stopped_time::within;
 
-pub(crate) struct Server {
-    pub(crate) addr: SocketAddr,
-    running: Running,
-    store: Store,
-}
-
 impl Server {
-    pub(crate) async fn start() -> Self {
-        Self::start_with(|_| {}).await
-    }
-
-    pub(crate) async fn start_with(change: impl FnOnce(&mut ServerConfig)) -> Self {
-        Self::start_on(MemoryStorage::new(), change).await
-    }
-
-    pub(crate) async fn start_on(
-        disk: MemoryStorage,
-        change: impl FnOnce(&mut ServerConfig),
-    ) -> Self {
-        let clock = Arc::new(ManualClock::new(Timestamp(1_766_174_400_000)));
-        let store = Store::open(Arc::new(disk), &Options::default(), clock.clone()).unwrap();
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut config = ServerConfig {
-            tcp_addr: any,
-            http_addr: any,
-            ..ServerConfig::default()
-        };
-        change(&mut config);
-        let running = serve(config, store.clone(), clock).await.unwrap();
-        Self {
-            addr: running.tcp_addr(),
-            running,
-            store,
-        }
-    }
-
     pub(crate) async fn connect(&self) -> Peer {
-        Peer::connect(self.addr).await
+        Peer::connect(self.tcp_addr()).await
     }
 
     /// Whether the server accepts one more connection and answers on it.
@@ -79,7 +41,7 @@ impl Server {
         let ask = b"GET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
         let shown = async {
             loop {
-                let mut stream = TcpStream::connect(self.running.http_addr()).await.unwrap();
+                let mut stream = TcpStream::connect(self.http_addr()).await.unwrap();
                 stream.write_all(ask).await.unwrap();
                 let mut answer = String::new();
                 stream.read_to_string(&mut answer).await.unwrap();
@@ -89,14 +51,6 @@ impl Server {
             }
         };
         within(shown).await;
-    }
-
-    pub(crate) async fn stop(self) {
-        self.running.shutdown().await;
-        let store = self.store;
-        tokio::task::spawn_blocking(move || store.close())
-            .await
-            .unwrap();
     }
 }
 

@@ -32,7 +32,7 @@ async fn connect(server: &Server) -> Peer {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
-    let stream = TcpStream::connect(server.addr).await.unwrap();
+    let stream = TcpStream::connect(server.tcp_addr()).await.unwrap();
     let name = ServerName::try_from("localhost").unwrap();
     Peer::over(Box::new(
         TlsConnector::from(Arc::new(config))

@@ -29,9 +29,9 @@ const PERSON_ROUTES: &[(Method, &str)] = &[
     (Method::GET, "/schemas/{name}"),
 ];
 
-/// Rejects a caller who may not use a route. `route` is the pattern in the table of routes, and
-/// `path` the path of the request.
-pub(crate) fn check(
+/// Rejects a person that has no right to use a route. `route` is the pattern in the table of routes,
+/// and `path` the path of the request. An unknown path has no route; it gets its 404 later.
+pub(crate) fn check_route(
     caller: &Caller,
     method: &Method,
     route: Option<&str>,
@@ -48,13 +48,17 @@ pub(crate) fn check(
     };
     if let Some(rest) = route.strip_prefix(WORLD_PREFIX) {
         let asked = world_in_path(path).unwrap_or_default();
-        let open = PERSON_ROUTES
+        // The world is compared first: the answer about another world must not depend on the route.
+        if asked != own {
+            return Err(no_world(&asked));
+        }
+        let is_open = PERSON_ROUTES
             .iter()
             .any(|(known, tail)| known == method && *tail == rest);
-        return match () {
-            () if asked != own => Err(no_world(&asked)),
-            () if open => Ok(()),
-            () => Err(owner_only_error()),
+        return if is_open {
+            Ok(())
+        } else {
+            Err(owner_only_error())
         };
     }
     match route {

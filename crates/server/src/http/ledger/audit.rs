@@ -20,7 +20,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{LinesQuery, VerifyQuery};
-use super::seat::{Named, Seat, add_audit_line};
+use super::acting_caller::{ActingCaller, Named, add_audit_line};
 use super::shapes::{time_text, token_shape, verification_shape};
 use crate::error::ApiError;
 use crate::ledger::LedgerError;
@@ -38,9 +38,13 @@ use crate::shared::Shared;
 pub(crate) async fn lines(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<LinesQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
-    let context = seat.handle.contexts().await.map(|contexts| contexts.audit);
+    let context = acting
+        .handle
+        .contexts()
+        .await
+        .map(|contexts| contexts.audit);
     read_lines(&shared, context, query).await
 }
 
@@ -55,10 +59,10 @@ pub(crate) async fn lines(
 pub(crate) async fn derived(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<LinesQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
-    add_audit_line(&seat.handle, "audit-read", &json!({ "what": "derived" })).await?;
-    let context = seat
+    add_audit_line(&acting.handle, "audit-read", &json!({ "what": "derived" })).await?;
+    let context = acting
         .handle
         .contexts()
         .await
@@ -77,20 +81,20 @@ pub(crate) async fn verify(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<VerifyQuery>,
     Named(named): Named,
-    seat: Result<Seat, ApiError>,
+    acting: Result<ActingCaller, ApiError>,
 ) -> Result<Json<wire::ledger::Verification>, ApiError> {
     let unreadable = named
         .get("world")
         .and_then(|world| shared.worlds.unreadable_contexts(world));
-    let contexts = match (seat, unreadable) {
-        (Ok(seat), _) => {
+    let contexts = match (acting, unreadable) {
+        (Ok(acting), _) => {
             add_audit_line(
-                &seat.handle,
+                &acting.handle,
                 "audit-read",
                 &json!({ "what": "verify", "leaks": query.leaks }),
             )
             .await?;
-            seat.handle.contexts().await
+            acting.handle.contexts().await
         }
         // An unreadable world is verified too, so that its owner learns what is damaged. It cannot
         // get an audit line.

@@ -14,8 +14,8 @@ use turnkeep_wire::json as wire;
 use super::super::contexts::REPLAYED;
 use super::super::extract::Query;
 use super::super::query::ActingQuery;
+use super::acting_caller::ActingCaller;
 use super::body::Json;
-use super::seat::Seat;
 use crate::error::ApiError;
 use crate::ledger::{BundleCheck, LedgerAnswer};
 use crate::mcp::check_not_of_another_agent;
@@ -39,11 +39,13 @@ const WRITER_FAILED: HeaderName = HeaderName::from_static("writer-failed");
         ))))]
 pub(crate) async fn invoke(
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: Json,
 ) -> Result<Response, ApiError> {
-    check_request_id(&seat, &body.document, "request_id")?;
-    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
+    check_request_id(&acting, &body.document, "request_id")?;
+    Ok(respond(
+        acting.handle.invoke(&acting.who, body.document).await?,
+    ))
 }
 
 /// Takes an envelope for the world `default`.
@@ -58,11 +60,13 @@ pub(crate) async fn invoke(
         ))))]
 pub(crate) async fn invoke_default(
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: Json,
 ) -> Result<Response, ApiError> {
-    check_request_id(&seat, &body.document, "request_id")?;
-    Ok(respond(seat.handle.invoke(&seat.who, body.document).await?))
+    check_request_id(&acting, &body.document, "request_id")?;
+    Ok(respond(
+        acting.handle.invoke(&acting.who, body.document).await?,
+    ))
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.
@@ -78,7 +82,7 @@ pub(crate) async fn invoke_default(
 pub(crate) async fn beat(
     State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     mut body: Json,
 ) -> Result<Response, ApiError> {
     let BeatBody {
@@ -86,11 +90,11 @@ pub(crate) async fn beat(
         bundle,
         expected_cursor,
     } = take_beat_body(&mut body)?;
-    check_request_id(&seat, &envelope, "envelope.request_id")?;
-    let allowance = seat.token.map(|token| shared.write_allowance(token));
-    let beat = seat
+    check_request_id(&acting, &envelope, "envelope.request_id")?;
+    let allowance = acting.token.map(|token| shared.write_allowance(token));
+    let beat = acting
         .handle
-        .beat(&seat.who, envelope, bundle, expected_cursor, allowance);
+        .beat(&acting.who, envelope, bundle, expected_cursor, allowance);
     Ok(respond(beat.await?))
 }
 
@@ -105,7 +109,7 @@ pub(crate) async fn beat(
 pub(crate) async fn check(
     State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     mut body: Json,
 ) -> Result<Response, ApiError> {
     let BeatBody {
@@ -113,20 +117,22 @@ pub(crate) async fn check(
         bundle,
         expected_cursor,
     } = take_beat_body(&mut body)?;
-    check_request_id(&seat, &envelope, "envelope.request_id")?;
-    let allowance = seat.token.map(|token| shared.write_allowance(token));
-    let check = seat
+    check_request_id(&acting, &envelope, "envelope.request_id")?;
+    let allowance = acting.token.map(|token| shared.write_allowance(token));
+    let check = acting
         .handle
-        .check_beat(&seat.who, envelope, bundle, expected_cursor, allowance);
+        .check_beat(&acting.who, envelope, bundle, expected_cursor, allowance);
     let check = check.await?;
     // The answer repeats the bundle, which may be large.
     shared.blocking(move || Ok(respond_to_check(check))).await
 }
 
 /// Rejects the id of an agent's request, unless the agent writes for the caller.
-fn check_request_id(seat: &Seat, envelope: &Value, path: &str) -> Result<(), Fault> {
+fn check_request_id(acting: &ActingCaller, envelope: &Value, path: &str) -> Result<(), Fault> {
     let id = envelope.get("request_id").and_then(Value::as_str);
-    id.map_or(Ok(()), |id| check_not_of_another_agent(&seat.who, id, path))
+    id.map_or(Ok(()), |id| {
+        check_not_of_another_agent(&acting.who, id, path)
+    })
 }
 
 /// The bundle as it would be answered, without ids.

@@ -24,7 +24,9 @@ impl FromRequest<Arc<Shared>> for Json {
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
         let bytes = body_within(request, shared, usize::MAX).await?;
-        let Some(permit) = permit_for_values(shared, &bytes, 0).await? else {
+        // The values copy the text of their strings, which may be as long as the body.
+        let permit = permit_for_values(&shared.memory, &bytes, bytes.len()).await?;
+        let Some(permit) = permit else {
             return Ok(Self {
                 document: json::parse(&bytes)?,
                 _permit: None,

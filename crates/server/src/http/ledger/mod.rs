@@ -1,16 +1,16 @@
 //! The ledger's routes. This file is their table; the handlers have a file per resource.
 //!
-//! The gate identifies the caller by its token. [`seat::Seat`] adds the world and the person as whom
+//! The gate identifies the caller by its token. [`acting_caller::ActingCaller`] adds the world and the person as whom
 //! the request acts. Readers get answers from their own view; only the owner's routes read a world
 //! or its records directly.
 
 pub(crate) mod access;
+pub(crate) mod acting_caller;
 mod audit;
 mod beats;
 mod body;
 mod persons;
 mod schemas;
-pub(crate) mod seat;
 mod shapes;
 pub(crate) mod stream;
 mod subscribe;
@@ -32,7 +32,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(worlds::list, worlds::create))
         .routes(routes!(worlds::show, worlds::change))
         .routes(routes!(worlds::fork))
-        .routes(routes!(seat::show))
+        .routes(routes!(acting_caller::show))
         .routes(routes!(beats::invoke))
         .routes(routes!(beats::invoke_default))
         .routes(routes!(beats::beat))

@@ -10,8 +10,8 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::NoQuery;
+use super::acting_caller::ActingCaller;
 use super::body;
-use super::seat::Seat;
 use super::shapes::{person_list, person_shape};
 use crate::error::ApiError;
 
@@ -20,9 +20,9 @@ use crate::error::ApiError;
     responses((status = 200, description = "Those who were added, by id", body = wire::ledger::PersonList)))]
 pub(crate) async fn list(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Json<wire::ledger::PersonList> {
-    let persons = seat.handle.read(person_list);
+    let persons = acting.handle.read(person_list);
     Json(wire::ledger::PersonList { persons })
 }
 
@@ -32,14 +32,15 @@ pub(crate) async fn list(
     responses((status = 201, description = "The person", body = wire::ledger::Person)))]
 pub(crate) async fn add(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::Person>), ApiError> {
     let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
-    seat.handle
+    acting
+        .handle
         .record_decided(move |world| person_facts(world, &body.root(Code::ConfigInvalid)))
         .await?;
-    let added = seat
+    let added = acting
         .handle
         .read(|world| world.people.get(id.as_str()).map(person_shape));
     let added = added.ok_or_else(|| ApiError::internal("the added person is missing"))?;

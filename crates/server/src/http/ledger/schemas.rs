@@ -6,7 +6,7 @@ use turnkeep_ledger::{Code, Fault};
 
 use super::super::extract::Query;
 use super::super::query::NoQuery;
-use super::seat::{Named, Seat};
+use super::acting_caller::{ActingCaller, Named};
 use crate::error::ApiError;
 
 /// The JSON Schema of a shape, such as `write_bundle`.
@@ -15,7 +15,7 @@ use crate::error::ApiError;
     responses((status = 200, description = "The schema", body = Object, content_type = "application/schema+json")))]
 pub(crate) async fn schema(
     Query(NoQuery): Query<NoQuery>,
-    _: Seat,
+    _: ActingCaller,
     Named(named): Named,
 ) -> Result<Response, ApiError> {
     let name = named.get("name").map(String::as_str).unwrap_or_default();

@@ -67,7 +67,7 @@ pub(super) fn world_shape(world: &World) -> wire::World {
     }
 }
 
-/// How often the attached writer began anew because it was full, and what it was sent of the past.
+/// How often the attached writer was restarted because it was full, and the last quotations it got.
 fn rehydrations_shape(world: &World) -> wire::Rehydrations {
     let rehydrations = world.rehydrations();
     wire::Rehydrations {

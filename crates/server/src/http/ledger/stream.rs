@@ -13,7 +13,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{ReadingQuery, StreamQuery};
-use super::seat::{Named, Seat};
+use super::acting_caller::{ActingCaller, Named};
 use super::shapes::{audit_stream_shape, entry_with_reply};
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -35,23 +35,23 @@ pub(crate) const UNNAMED_REQUEST: &str = "";
 pub(crate) async fn page(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<StreamQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Result<Response, ApiError> {
     let read = move || {
-        if seat.audit {
-            let page = seat
+        if acting.audit {
+            let page = acting
                 .handle
                 .read_long(|world| read_everything(world, &query))?;
             return Ok(Json(page).into_response());
         }
-        Ok(Json(read_visible(&seat, &query)?).into_response())
+        Ok(Json(read_visible(&acting, &query)?).into_response())
     };
     shared.blocking(read).await
 }
 
-fn read_visible(seat: &Seat, query: &StreamQuery) -> Result<Value, Fault> {
-    seat.handle.read_long(|world| {
-        let view = world.view(seat.viewer());
+fn read_visible(acting: &ActingCaller, query: &StreamQuery) -> Result<Value, Fault> {
+    acting.handle.read_long(|world| {
+        let view = world.view(acting.viewer());
         let request = PageRequest {
             request: UNNAMED_REQUEST,
             cursor: query.cursor.as_deref(),
@@ -108,7 +108,7 @@ fn read_everything(world: &World, query: &StreamQuery) -> Result<wire::ledger::A
     responses((status = 200, description = "The entry as it was committed", body = wire::ledger::WriteEntry)))]
 pub(crate) async fn entry(
     Query(ReadingQuery): Query<ReadingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     Named(named): Named,
 ) -> Result<Json<wire::ledger::WriteEntry>, ApiError> {
     let text = named.get("entry").map(String::as_str).unwrap_or_default();
@@ -118,17 +118,21 @@ pub(crate) async fn entry(
         .unwrap_or(text)
         .parse::<EntryId>()
         .ok();
-    let found = id.and_then(|id| seat.handle.read(|world| find(world, &seat, id)));
+    let found = id.and_then(|id| acting.handle.read(|world| find_visible(world, &acting, id)));
     let missing = || Fault::new(Code::NotFound, "", "there is no such entry");
     found.map(Json).ok_or_else(|| missing().into())
 }
 
-fn find(world: &World, seat: &Seat, id: EntryId) -> Option<wire::ledger::WriteEntry> {
-    if seat.audit {
+fn find_visible(
+    world: &World,
+    acting: &ActingCaller,
+    id: EntryId,
+) -> Option<wire::ledger::WriteEntry> {
+    if acting.audit {
         let entry = world.any_entry(id)?;
         return Some(entry_with_reply(entry, entry.reply_to));
     }
-    let view = world.view(seat.viewer());
+    let view = world.view(acting.viewer());
     let entry = view.entry(id)?;
     // The view hides a reply to an entry that the reader may not see.
     let reply_to = view.replied_to(entry).map(|answered| answered.id);

@@ -16,7 +16,7 @@ use turnkeep_ledger::{Fault, World, cursor};
 use super::super::extract::Query;
 use super::super::query::SubscribeQuery;
 use super::super::sse::{self, Sender};
-use super::seat::Seat;
+use super::acting_caller::ActingCaller;
 use super::stream::{UNNAMED_REQUEST, with_path};
 use crate::error::ApiError;
 use crate::ledger::{HeldPage, PageKey, SharedPage};
@@ -36,19 +36,20 @@ use crate::shared::Shared;
 pub(crate) async fn subscribe(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<SubscribeQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
     let seen = sse::last_event_id(&headers).map(|seen| String::from_utf8_lossy(seen).into_owned());
     let cursor = seen.or(query.cursor);
     if let Some(cursor) = &cursor {
-        seat.handle
-            .read(|world| cursor::read(&world.view(seat.viewer()), cursor, "cursor").map(drop))?;
+        acting
+            .handle
+            .read(|world| cursor::read(&world.view(acting.viewer()), cursor, "cursor").map(drop))?;
     }
     let audience = query.audience;
     let feed = |sender| Feed {
         shared: Arc::clone(&shared),
-        seat,
+        acting,
         cursor,
         audience,
         sender,
@@ -59,7 +60,7 @@ pub(crate) async fn subscribe(
 
 struct Feed {
     shared: Arc<Shared>,
-    seat: Seat,
+    acting: ActingCaller,
     cursor: Option<String>,
     audience: bool,
     sender: Sender,
@@ -69,7 +70,7 @@ struct Feed {
 
 impl Feed {
     async fn follow(mut self) {
-        let mut news = self.seat.handle.subscribe_position();
+        let mut news = self.acting.handle.subscribe_position();
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         ping.tick().await;
@@ -117,9 +118,9 @@ impl Feed {
 
     /// The next page, if it has an entry. Subscribers with the same view and cursor share it.
     async fn next_page(&self) -> Result<Option<HeldPage>, ApiError> {
-        let handle = &self.seat.handle;
+        let handle = &self.acting.handle;
         let key = PageKey {
-            viewer: self.seat.viewer(),
+            viewer: self.acting.viewer(),
             cursor: self.cursor.clone(),
             audience: self.audience,
         };
@@ -144,7 +145,7 @@ impl Feed {
 
     async fn make_page(&self, key: PageKey) -> Result<SharedPage, ApiError> {
         self.shared.metrics.count_stream_page();
-        let handle = Arc::clone(&self.seat.handle);
+        let handle = Arc::clone(&self.acting.handle);
         let read = move || {
             handle
                 .read_long(|world| page_event(world, &key))
@@ -155,16 +156,16 @@ impl Feed {
 
     /// Whether the token that opened the subscription is still valid.
     fn is_token_valid(&self) -> bool {
-        let Some(token) = self.seat.token else {
+        let Some(token) = self.acting.token else {
             return true;
         };
-        let now = self.seat.handle.now();
+        let now = self.acting.handle.now();
         let counts = |world: &World| {
             world
                 .token(token)
                 .is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
         };
-        self.seat.handle.read(counts)
+        self.acting.handle.read(counts)
     }
 }
 

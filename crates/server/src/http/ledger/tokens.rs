@@ -15,8 +15,8 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::NoQuery;
+use super::acting_caller::{ActingCaller, Named, person_named};
 use super::body;
-use super::seat::{Named, Seat, person_named};
 use super::shapes::{minted_token_shape, token_shape};
 use crate::error::ApiError;
 use crate::ledger::token_text;
@@ -26,9 +26,11 @@ use crate::ledger::token_text;
     responses((status = 200, description = "Oldest first", body = wire::ledger::TokenList)))]
 pub(crate) async fn list(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Json<wire::ledger::TokenList> {
-    let mut tokens: Vec<Token> = seat.handle.read(|world| world.tokens().cloned().collect());
+    let mut tokens: Vec<Token> = acting
+        .handle
+        .read(|world| world.tokens().cloned().collect());
     tokens.sort_by_key(|token| (token.created_at, token.id));
     Json(wire::ledger::TokenList {
         tokens: tokens.iter().map(token_shape).collect(),
@@ -41,23 +43,23 @@ pub(crate) async fn list(
     responses((status = 201, description = "The token with its secret", body = wire::ledger::MintedToken)))]
 pub(crate) async fn mint(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::MintedToken>), ApiError> {
-    let now = seat.handle.now();
+    let now = acting.handle.now();
     let request = read_token_request(&body.root(Code::ConfigInvalid), now)?;
-    let mut ids = seat.handle.ids();
-    let secret = token_text(seat.handle.name(), &mut ids);
+    let mut ids = acting.handle.ids();
+    let secret = token_text(acting.handle.name(), &mut ids);
     let token = Token {
         id: TokenId(ids.draw()),
-        person: person_named(&seat.handle, request.person)?,
+        person: person_named(&acting.handle, request.person)?,
         write: request.write,
         created_at: now,
         expires_at: request.expires_at,
         secret: *blake3::hash(secret.as_bytes()).as_bytes(),
     };
     let minted = minted_token_shape(&token, secret);
-    seat.handle.record(vec![Fact::Token(token)]).await?;
+    acting.handle.record(vec![Fact::Token(token)]).await?;
     Ok((StatusCode::CREATED, Json(minted)))
 }
 
@@ -116,18 +118,18 @@ fn read_later_time(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> 
     responses((status = 204, description = "It counts no more")))]
 pub(crate) async fn revoke(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     Named(named): Named,
 ) -> Result<StatusCode, ApiError> {
     let text = named.get("token").map(String::as_str).unwrap_or_default();
     let id = text
         .parse::<TokenId>()
         .ok()
-        .filter(|id| seat.handle.read(|world| world.token(*id).is_some()));
+        .filter(|id| acting.handle.read(|world| world.token(*id).is_some()));
     let id = id.ok_or_else(|| {
-        let message = format!("there is no token `{text}` in {}", seat.handle.name());
+        let message = format!("there is no token `{text}` in {}", acting.handle.name());
         Fault::new(Code::NotFound, "", message)
     })?;
-    seat.handle.record(vec![Fact::Revoked(id)]).await?;
+    acting.handle.record(vec![Fact::Revoked(id)]).await?;
     Ok(StatusCode::NO_CONTENT)
 }

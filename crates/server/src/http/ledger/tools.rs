@@ -9,17 +9,18 @@ use axum::Json;
 use axum::extract::State;
 use serde_json::Value;
 use turnkeep_ledger::capsule::Capsule;
-use turnkeep_ledger::tools::{self, Caller, ToolRequest};
-use turnkeep_ledger::{Fault, Principal};
+use turnkeep_ledger::ids;
+use turnkeep_ledger::known_persons::known_persons;
+use turnkeep_ledger::tools::{self, Caller, Tool, ToolRequest};
+use turnkeep_ledger::{Principal, View, World};
 use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::{ActingQuery, ReadingQuery};
+use super::acting_caller::{ActingCaller, Named, known_person, no_person};
 use super::body;
-use super::seat::{Named, Seat, known_person};
 use crate::error::ApiError;
 use crate::shared::Shared;
-use crate::world_caller::WorldCaller;
 
 /// Asks a tool: `LEDGER_SEARCH`, `LEDGER_GET`, `CAPSULE_GET` or `SCENE_PACK_BUILD`.
 #[utoipa::path(post, path = "/v1/worlds/{world}/tools", tag = "ledger",
@@ -29,24 +30,46 @@ use crate::world_caller::WorldCaller;
 pub(crate) async fn ask(
     State(shared): State<Arc<Shared>>,
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: body::Json,
 ) -> Result<Json<Value>, ApiError> {
-    let world_caller = WorldCaller {
-        handle: seat.handle,
-        who: seat.who,
-        token: seat.token,
-    };
+    let world_caller = acting.into_world_caller();
     world_caller.count_call(&shared)?;
     let caller = Caller::from_principal(&world_caller.who);
     let work = move || {
         let request = ToolRequest::parse(&body.document)?;
-        let answered: Result<Value, Fault> = world_caller
-            .handle
-            .read_long(|world| tools::answer(world, world.position(), &caller, &request, None));
-        Ok(Json(answered?))
+        let answer = |world: &World| answer_tool(world, &caller, &request);
+        world_caller.handle.read_long(answer).map(Json)
     };
     shared.blocking(work).await
+}
+
+/// Answers a tool request from the world as it is now.
+fn answer_tool(world: &World, caller: &Caller, request: &ToolRequest) -> Result<Value, ApiError> {
+    let answer = tools::answer(world, world.position(), caller, request, None)?;
+    // The author is checked after everything else, so that a request with another's name or view
+    // learns nothing about persons. The ledger itself does not check it: it makes recorded answers
+    // again, and those must not change.
+    if let (Tool::LedgerSearch, Some(author)) = (request.tool, &request.person_id) {
+        let viewer = tools::knowledge_view(&request.knowledge_view, caller, world)?;
+        check_author(&world.view(viewer), caller, author)?;
+    }
+    Ok(answer)
+}
+
+/// Rejects a search for entries of somebody whom the view does not know, which is probably a
+/// misspelt name. The error lists only persons that the view may show.
+fn check_author(view: &View<'_>, caller: &Caller, author: &str) -> Result<(), ApiError> {
+    let is_voice = [ids::WORLD, ids::SYSTEM].contains(&author);
+    let is_known = || {
+        let known = known_persons(view);
+        known.iter().any(|person| person.id.as_str() == author)
+    };
+    if is_voice || author == caller.identity || is_known() {
+        Ok(())
+    } else {
+        Err(no_person(view, author))
+    }
 }
 
 /// What there is to read about a person, with the reader's eyes.
@@ -61,23 +84,18 @@ pub(crate) async fn ask(
 pub(crate) async fn capsule(
     State(shared): State<Arc<Shared>>,
     Query(ReadingQuery): Query<ReadingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     Named(named): Named,
 ) -> Result<Json<Value>, ApiError> {
     let person = named.get("person").cloned().unwrap_or_default();
-    let who = if seat.audit {
-        Principal::Person {
-            id: known_person(&seat.handle, &person)?,
+    let is_audit = acting.audit;
+    let mut world_caller = acting.into_world_caller();
+    if is_audit {
+        world_caller.who = Principal::Person {
+            id: known_person(&world_caller.handle, &person)?,
             write: false,
-        }
-    } else {
-        seat.who
-    };
-    let world_caller = WorldCaller {
-        handle: seat.handle,
-        who,
-        token: seat.token,
-    };
+        };
+    }
     world_caller.count_call(&shared)?;
     world_caller
         .read_view(&shared, move |view| {

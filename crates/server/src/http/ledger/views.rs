@@ -10,7 +10,7 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::ViewsQuery;
-use super::seat::{Named, Seat, known_person};
+use super::acting_caller::{ActingCaller, Named, known_person};
 use super::shapes::{difference_shape, seen_shape};
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -30,12 +30,12 @@ use crate::shared::Shared;
 pub(crate) async fn view(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<ViewsQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     Named(named): Named,
 ) -> Result<Json<wire::ledger::ViewAnswer>, ApiError> {
     let person = named.get("person").map(String::as_str).unwrap_or_default();
-    let own = seat.viewer().as_str() == person;
-    if !seat.audit && (!own || query.vs.is_some()) {
+    let own = acting.viewer().as_str() == person;
+    if !acting.audit && (!own || query.vs.is_some()) {
         let (path, message) = if own {
             ("vs", "needs audit=1, which is the owner's")
         } else {
@@ -46,25 +46,25 @@ pub(crate) async fn view(
         };
         return Err(Fault::new(Code::ViewForbidden, path, message).into());
     }
-    let viewer = viewer_named(&seat, person)?;
+    let viewer = viewer_named(&acting, person)?;
     let vs = query
         .vs
         .as_deref()
-        .map(|other| viewer_named(&seat, other))
+        .map(|other| viewer_named(&acting, other))
         .transpose()?;
     let work = move || {
-        Ok(Json(seat.handle.read_long(|world| {
+        Ok(Json(acting.handle.read_long(|world| {
             read_views(world, &viewer, vs, &query)
         })?))
     };
     shared.blocking(work).await
 }
 
-fn viewer_named(seat: &Seat, person: &str) -> Result<Viewer, ApiError> {
+fn viewer_named(acting: &ActingCaller, person: &str) -> Result<Viewer, ApiError> {
     if person == OPERATOR {
         return Ok(Viewer::operator());
     }
-    known_person(&seat.handle, person).map(|name: Name| Viewer::Reader(name))
+    known_person(&acting.handle, person).map(|name: Name| Viewer::Reader(name))
 }
 
 /// The view at the requested time, or its difference to the other reader's view.

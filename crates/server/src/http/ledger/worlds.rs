@@ -17,8 +17,8 @@ use turnkeep_wire::json as wire;
 
 use super::super::extract::Query;
 use super::super::query::NoQuery;
+use super::acting_caller::ActingCaller;
 use super::body;
-use super::seat::Seat;
 use super::shapes::world_shape;
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -114,8 +114,11 @@ fn check_writer_persons(config: &Config, people: &People) -> Result<(), Fault> {
 /// Shows a world.
 #[utoipa::path(get, path = "/v1/worlds/{world}", tag = "worlds", params(("world" = String, Path)),
     responses((status = 200, description = "Its configuration, people and clock", body = wire::ledger::World)))]
-pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<wire::ledger::World> {
-    Json(seat.handle.read(world_shape))
+pub(crate) async fn show(
+    Query(NoQuery): Query<NoQuery>,
+    acting: ActingCaller,
+) -> Json<wire::ledger::World> {
+    Json(acting.handle.read(world_shape))
 }
 
 /// Changes a world's configuration; `profile` and `clock` are fixed.
@@ -124,13 +127,14 @@ pub(crate) async fn show(Query(NoQuery): Query<NoQuery>, seat: Seat) -> Json<wir
     responses((status = 200, description = "The configuration as it is now", body = wire::ledger::World)))]
 pub(crate) async fn change(
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: body::Json,
 ) -> Result<Json<wire::ledger::World>, ApiError> {
-    seat.handle
+    acting
+        .handle
         .record_decided(move |world| change_facts(world, &body))
         .await?;
-    Ok(Json(seat.handle.read(world_shape)))
+    Ok(Json(acting.handle.read(world_shape)))
 }
 
 /// The facts that change a configuration. A new zone is also a declaration about time, as in a beat.
@@ -168,7 +172,7 @@ fn change_facts(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
 pub(crate) async fn fork(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
-    seat: Seat,
+    acting: ActingCaller,
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let root = body.root(Code::ConfigInvalid);
@@ -182,6 +186,6 @@ pub(crate) async fn fork(
         at.map(|at| Point::read(world, &Viewer::operator(), at, "at"))
             .transpose()
     };
-    let handle = shared.worlds.fork(&seat.handle, name, point).await?;
+    let handle = shared.worlds.fork(&acting.handle, name, point).await?;
     Ok((StatusCode::CREATED, Json(handle.read(world_shape))))
 }

@@ -48,11 +48,11 @@ impl FsRootQuery {
 
 impl FromQuery for FsRootQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let path = pairs.one("path", None)?.map(str::to_owned);
+        pairs.check_names(Self::NAMES)?;
+        let path = pairs.single_value("path", None)?.map(str::to_owned);
         Ok(Self {
             path,
-            format: pairs.choice("format", None)?,
+            format: pairs.parse_choice("format", None)?,
         })
     }
 }
@@ -71,9 +71,9 @@ impl FsPathQuery {
 
 impl FromQuery for FsPathQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            format: pairs.choice("format", None)?,
+            format: pairs.parse_choice("format", None)?,
         })
     }
 }

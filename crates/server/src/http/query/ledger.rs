@@ -1,7 +1,7 @@
 //! Queries of the ledger's routes.
 //!
 //! Every route in a world takes `as`; those that the owner may read as audit take `audit` too.
-//! [`SeatQuery`] reads these two. Each route has its own query type, which knows all legal names.
+//! [`CallerQuery`] reads these two. Each route has its own query type, which knows all legal names.
 
 use super::{FromQuery, Pairs, QueryError};
 
@@ -10,19 +10,19 @@ const ENTRIES_DEFAULT: usize = 500;
 
 /// As whom the owner makes a request. Other parameters are left to the route's query.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SeatQuery {
+pub struct CallerQuery {
     /// The person as whom the owner acts.
     pub as_person: Option<String>,
     /// Whether the owner reads everything, as audit.
     pub audit: bool,
 }
 
-impl FromQuery for SeatQuery {
+impl FromQuery for CallerQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        let as_person = pairs.one("as", None)?.map(str::to_owned);
+        let as_person = pairs.single_value("as", None)?.map(str::to_owned);
         Ok(Self {
             as_person,
-            audit: pairs.flag("audit", false)?,
+            audit: pairs.parse_flag("audit", false)?,
         })
     }
 }
@@ -38,7 +38,7 @@ impl ActingQuery {
 
 impl FromQuery for ActingQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES).map(|()| Self)
+        pairs.check_names(Self::NAMES).map(|()| Self)
     }
 }
 
@@ -53,7 +53,7 @@ impl ReadingQuery {
 
 impl FromQuery for ReadingQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES).map(|()| Self)
+        pairs.check_names(Self::NAMES).map(|()| Self)
     }
 }
 
@@ -75,12 +75,12 @@ impl StreamQuery {
 
 impl FromQuery for StreamQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let cursor = pairs.one("cursor", None)?.map(str::to_owned);
+        pairs.check_names(Self::NAMES)?;
+        let cursor = pairs.single_value("cursor", None)?.map(str::to_owned);
         Ok(Self {
             cursor,
-            limit: limit(&pairs)?,
-            audience: pairs.flag("audience", false)?,
+            limit: read_limit(&pairs)?,
+            audience: pairs.parse_flag("audience", false)?,
         })
     }
 }
@@ -101,11 +101,11 @@ impl SubscribeQuery {
 
 impl FromQuery for SubscribeQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let cursor = pairs.one("cursor", None)?.map(str::to_owned);
+        pairs.check_names(Self::NAMES)?;
+        let cursor = pairs.single_value("cursor", None)?.map(str::to_owned);
         Ok(Self {
             cursor,
-            audience: pairs.flag("audience", false)?,
+            audience: pairs.parse_flag("audience", false)?,
         })
     }
 }
@@ -128,12 +128,12 @@ impl ViewsQuery {
 
 impl FromQuery for ViewsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
-        let text = |name| Ok::<_, QueryError>(pairs.one(name, None)?.map(str::to_owned));
+        pairs.check_names(Self::NAMES)?;
+        let text = |name| Ok::<_, QueryError>(pairs.single_value(name, None)?.map(str::to_owned));
         Ok(Self {
             as_of: text("as_of")?,
             vs: text("vs")?,
-            limit: limit(&pairs)?,
+            limit: read_limit(&pairs)?,
         })
     }
 }
@@ -154,10 +154,10 @@ impl LinesQuery {
 
 impl FromQuery for LinesQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            cursor: pairs.count("cursor", 0)?,
-            limit: limit(&pairs)?,
+            cursor: pairs.parse_count("cursor", 0)?,
+            limit: read_limit(&pairs)?,
         })
     }
 }
@@ -176,15 +176,15 @@ impl VerifyQuery {
 
 impl FromQuery for VerifyQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            leaks: pairs.flag("leaks", false)?,
+            leaks: pairs.parse_flag("leaks", false)?,
         })
     }
 }
 
-fn limit(pairs: &Pairs) -> Result<usize, QueryError> {
-    match pairs.count("limit", ENTRIES_DEFAULT) {
+fn read_limit(pairs: &Pairs) -> Result<usize, QueryError> {
+    match pairs.parse_count("limit", ENTRIES_DEFAULT) {
         Ok(0) => Err(QueryError::Limit("0".to_owned())),
         Err(QueryError::Kind { value, .. }) => Err(QueryError::Limit(value)),
         limit => limit,

@@ -14,7 +14,7 @@ fn an_empty_query_has_the_contract_s_defaults() {
     let query = turns("").unwrap();
     assert_eq!(
         (query.limit, query.before, query.options.view),
-        (64, None, View::Typed)
+        (64, None, PayloadView::Typed)
     );
     let options = query.options.projection;
     assert_eq!(options.hint, TypeHint::Inherit);
@@ -34,7 +34,7 @@ fn every_option_is_understood() {
     .unwrap();
     assert_eq!(
         (query.limit, query.before, query.options.view),
-        (7, TurnId::new(12), View::Both)
+        (7, TurnId::new(12), PayloadView::Both)
     );
     let options = query.options.projection;
     assert_eq!(options.hint, TypeHint::Explicit(TypeRef::new("com.a/b", 3)));
@@ -167,7 +167,7 @@ fn explicit_hints_need_both_and_only_there() {
 #[test]
 fn one_turn_takes_the_options_but_chooses_no_turns() {
     let parse = |query: &str| TurnQuery::from_query(Pairs::parse(query).unwrap());
-    assert_eq!(parse("view=raw").unwrap().options.view, View::Raw);
+    assert_eq!(parse("view=raw").unwrap().options.view, PayloadView::Raw);
     assert!(matches!(parse("limit=1"), Err(QueryError::Unknown { .. })));
     assert!(matches!(
         parse("before_turn_id=1"),
@@ -213,9 +213,9 @@ fn yes_and_no_have_two_spellings_each() {
         assert_eq!(parsed.options.projection.include_unknown, expect);
     }
     let audit = |query: &str| {
-        SeatQuery::from_query(Pairs::parse(query).unwrap())
+        CallerQuery::from_query(Pairs::parse(query).unwrap())
             .ok()
-            .map(|seat| seat.audit)
+            .map(|acting| acting.audit)
     };
     assert_eq!(
         (

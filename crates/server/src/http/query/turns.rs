@@ -5,14 +5,14 @@ use std::str::FromStr;
 use turnkeep_store::projection::{self, TypeHint, UnknownValue};
 use turnkeep_types::TurnId;
 
-use super::{FromQuery, Pairs, QueryError, kind, optional_turn};
+use super::{FromQuery, Pairs, QueryError, optional_turn, wrong_kind};
 
 /// Turns on a page, unless the request says otherwise.
 const TURNS_DEFAULT: usize = 64;
 
-/// Which of a turn's faces to show.
+/// Which forms of a turn's payload to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum View {
+pub enum PayloadView {
     /// The payload by field names.
     #[default]
     Typed,
@@ -22,7 +22,7 @@ pub enum View {
     Both,
 }
 
-impl View {
+impl PayloadView {
     /// Whether the payload is projected.
     pub fn is_typed(self) -> bool {
         self != Self::Raw
@@ -34,7 +34,7 @@ impl View {
     }
 }
 
-impl FromStr for View {
+impl FromStr for PayloadView {
     type Err = UnknownValue;
 
     fn from_str(text: &str) -> Result<Self, UnknownValue> {
@@ -54,9 +54,9 @@ impl FromStr for View {
 /// How to show turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ViewOptions {
-    /// Which faces.
-    pub view: View,
-    /// How the typed face is made.
+    /// Which forms.
+    pub view: PayloadView,
+    /// How the typed form is made.
     pub projection: projection::ProjectionOptions,
 }
 
@@ -92,9 +92,9 @@ impl TurnsQuery {
 
 impl FromQuery for TurnsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            limit: pairs.count("limit", TURNS_DEFAULT)?,
+            limit: pairs.parse_count("limit", TURNS_DEFAULT)?,
             before: optional_turn(&pairs, "before_turn_id")?,
             options: view_options(&pairs)?,
         })
@@ -118,7 +118,7 @@ impl TurnQuery {
 
 impl FromQuery for TurnQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.only(Self::NAMES)?;
+        pairs.check_names(Self::NAMES)?;
         Ok(Self {
             options: view_options(&pairs)?,
         })
@@ -129,26 +129,26 @@ fn view_options(pairs: &Pairs) -> Result<ViewOptions, QueryError> {
     pairs.accept_provenance()?;
     let projection = projection::ProjectionOptions {
         hint: type_hint(pairs)?,
-        include_unknown: pairs.choice("include_unknown", None)?,
-        bytes_render: pairs.choice("bytes_render", Some("bytes_format"))?,
-        u64_format: pairs.choice("u64_format", None)?,
-        enum_render: pairs.choice("enum_render", None)?,
-        time_render: pairs.choice("time_render", None)?,
+        include_unknown: pairs.parse_choice("include_unknown", None)?,
+        bytes_render: pairs.parse_choice("bytes_render", Some("bytes_format"))?,
+        u64_format: pairs.parse_choice("u64_format", None)?,
+        enum_render: pairs.parse_choice("enum_render", None)?,
+        time_render: pairs.parse_choice("time_render", None)?,
     };
     Ok(ViewOptions {
-        view: pairs.choice("view", None)?,
+        view: pairs.parse_choice("view", None)?,
         projection,
     })
 }
 
 fn type_hint(pairs: &Pairs) -> Result<TypeHint, QueryError> {
     let version = pairs
-        .one("as_type_version", None)?
+        .single_value("as_type_version", None)?
         .map(type_version)
         .transpose()?;
     let (mode, id) = (
-        pairs.one("type_hint_mode", None)?,
-        pairs.one("as_type_id", None)?,
+        pairs.single_value("type_hint_mode", None)?,
+        pairs.single_value("as_type_id", None)?,
     );
     Ok(TypeHint::parse(mode, id, version)?)
 }
@@ -156,5 +156,5 @@ fn type_hint(pairs: &Pairs) -> Result<TypeHint, QueryError> {
 fn type_version(value: &str) -> Result<u32, QueryError> {
     let canonical = super::is_number(value) && (value == "0" || !value.starts_with('0'));
     let version = if canonical { value.parse().ok() } else { None };
-    version.ok_or_else(|| kind("as_type_version", value, "a whole number up to 2^32 - 1"))
+    version.ok_or_else(|| wrong_kind("as_type_version", value, "a whole number up to 2^32 - 1"))
 }

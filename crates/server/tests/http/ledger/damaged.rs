@@ -40,7 +40,7 @@ fn damage(team: &Team, context: &str) {
 async fn restarted(team: Team, disk: &MemoryStorage) -> Team {
     let Team { server, tokens } = team;
     server.stop().await;
-    let server = Server::on(disk.clone(), |config| {
+    let server = Server::start_on(disk.clone(), |config| {
         config.auth = Auth::Token(Token::new(OWNER));
     })
     .await;

@@ -1499,6 +1499,73 @@ async fn the_values_of_a_message_count_in_the_memory_budget() {
 }
 
 #[tokio::test]
+async fn a_call_that_waits_gives_back_the_memory_of_its_message() {
+    // One message of this many values fits into the budget, two do not.
+    const COUNT: usize = 100_000;
+    let team = Team::start_with(|config| config.memory_budget_bytes = 10 << 20).await;
+    let values = "0,".repeat(COUNT);
+    let message = format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{
+            "name":"ledger_read","arguments":{{"wait_seconds":50}},"more":[{values}0]}}}}"#
+    );
+    let send = |body: String| team.call(Kind::Reader, "POST", "/mcp").body(body).send();
+    let others = async {
+        for _ in 0..3 {
+            let reply = send(message_of_values(COUNT)).await;
+            assert_eq!(reply.status, 200, "{}", reply.text());
+        }
+        team.write("r-1", "for all", None).await;
+    };
+    let (waited, ()) = tokio::join!(send(message), others);
+    let page = waited.json()["result"]["structuredContent"].clone();
+    assert_eq!(page["stream"]["entries"][0]["text"], "for all", "{page}");
+    team.stop().await;
+}
+
+/// The largest answer that a write can get: every entry has the longest audience, every character of
+/// a label is escaped, and all the calendar items are given.
+#[tokio::test]
+async fn the_answer_of_a_write_never_needs_a_memory_permit() {
+    const LARGE_FROM_BYTES: usize = 256 << 10;
+    let team = Team::start().await;
+    let mut readers = Vec::new();
+    for id in ["P1", "P2"] {
+        let person = json!({ "person_id": id, "display_label": "\"".repeat(190) });
+        let added = team.post(Kind::Owner, "/v1/worlds/team/persons", &person);
+        assert_eq!(added.await.status, 201);
+        readers.push(id);
+    }
+    let first = write(&team, json!({ "text": "x" })).await;
+    let item = json!({ "title": "x", "time": "2026-01-01T10:00:00.123456789+05:30" });
+    let entry = json!({
+        "text": "x",
+        "visible_to": readers,
+        "reply_to": first["entries"][0]["entry_id"],
+        "calendar": vec![item; 4],
+    });
+    let arguments = json!({ "request_id": "\"".repeat(200), "entries": vec![entry; 64] });
+    let params = json!({ "name": "ledger_write", "arguments": arguments });
+    let write_with_id = async |id: String| {
+        let message =
+            json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        team.post(Kind::Writer, "/mcp", &message).await
+    };
+    let before = team.recorded();
+    // The answer repeats the id, so a long one is rejected before anything is written.
+    let rejected = write_with_id("7".repeat(300 << 10)).await;
+    assert_eq!((rejected.status, team.recorded()), (400, before));
+    let reply = write_with_id("\"".repeat(1 << 10)).await;
+    let result = &reply.json()["result"];
+    assert_eq!(result["isError"], false, "{result}");
+    let written = &result["structuredContent"];
+    assert_eq!(written["entries"].as_array().unwrap().len(), 64);
+    assert_eq!(written["calendar"].as_array().unwrap().len(), 256);
+    let bytes = reply.body.len();
+    assert!((200 << 10..LARGE_FROM_BYTES).contains(&bytes), "{bytes}");
+    team.stop().await;
+}
+
+#[tokio::test]
 async fn a_turn_of_the_store_is_shown_within_the_limit_of_an_answer() {
     let team = Team::start().await;
     let made = team.post(Kind::Owner, "/v1/contexts", &json!({})).await;

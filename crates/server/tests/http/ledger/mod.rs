@@ -94,7 +94,7 @@ impl Team {
             config.auth = Auth::Token(Token::new(OWNER));
             change(config);
         };
-        let server = Server::on(disk, set_up).await;
+        let server = Server::start_on(disk, set_up).await;
         let mut team = Self {
             server,
             tokens: vec![(Kind::Wrong, "tkp.team.0".to_owned())],

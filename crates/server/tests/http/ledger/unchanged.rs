@@ -102,7 +102,7 @@ fn edited(disk: &MemoryStorage, text: &str) -> MemoryStorage {
 #[tokio::test]
 async fn n12_an_edit_of_the_files_is_found_by_verify() {
     let disk = MemoryStorage::new();
-    let server = Server::on(disk.clone(), |_| {}).await;
+    let server = Server::start_on(disk.clone(), |_| {}).await;
     for (id, text) in [
         ("r-1", "Ship it."),
         ("r-2", "Needle in the log."),
@@ -141,7 +141,7 @@ async fn n30_a_failing_store_is_an_error_and_never_an_empty_stream() {
         (Fault::Crash, 503),
         (Fault::NoSpace, 507),
     ] {
-        let server = Server::on(FaultyStorage::new(Some((LATER, fault))), |_| {}).await;
+        let server = Server::start_on(FaultyStorage::new(Some((LATER, fault))), |_| {}).await;
         let mut said = Vec::new();
         let failed = loop {
             let id = format!("r-{}", said.len());

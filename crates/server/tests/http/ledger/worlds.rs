@@ -467,7 +467,7 @@ async fn the_feed_of_all_says_which_world_changed_and_not_that_somebody_looked()
 #[tokio::test]
 async fn n30_a_store_that_fails_is_an_error_and_never_an_empty_stream() {
     let disk = FaultyStorage::new(Some((120, DiskFault::FailedSync)));
-    let server = Server::on(disk, |_| {}).await;
+    let server = Server::start_on(disk, |_| {}).await;
     let mut said = 0;
     let refused = loop {
         let body = super::envelope(&format!("r-{said}"), "hello");
@@ -835,5 +835,55 @@ async fn nobody_reads_as_a_person_whom_an_open_world_does_not_know() {
         refused(&reply, 404, "NotFound", "eve");
         assert!(!reply.text().contains("Dora"), "{}", reply.text());
     }
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn in_an_open_world_a_search_by_an_unknown_author_is_refused() {
+    let team = Team::start().await;
+    let made = json!({ "world_id": "open", "profile": "NARRATIVE" });
+    let made = team.post(Kind::Owner, "/v1/worlds", &made).await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    for (request, to) in [("r-1", None), ("r-2", Some(&["Dora"][..]))] {
+        let hello = beat(request, "Carl", "hello", to);
+        let path = "/v1/worlds/open/beats?as=Carl";
+        let written = team.post(Kind::Owner, path, &hello).await;
+        assert_eq!(written.status, 200, "{}", written.text());
+    }
+    let search_by = async |query: &str, reader: &str, author: &str| {
+        let mut request = search(reader, reader, "hello");
+        request["tool"]["constraints"] = json!({ "person_id": author });
+        let path = format!("/v1/worlds/open/tools{query}");
+        team.post(Kind::Owner, &path, &request).await
+    };
+    for (author, count) in [("Carl", 1), ("GEORGE", 0), ("WORLD", 0)] {
+        let found = search_by("", "GEORGE", author).await;
+        assert_eq!(found.status, 200, "{}", found.text());
+        let found = found.json();
+        assert_eq!(
+            found["results"].as_array().unwrap().len(),
+            count,
+            "{author}"
+        );
+    }
+    // Dora is named in a hidden entry only. For the operator she is as unknown as a typo.
+    for author in ["Karl", "carl", "Dora", "no one", ""] {
+        let reply = search_by("", "GEORGE", author).await;
+        refused(&reply, 404, "NotFound", author);
+        let message = reply.json()["error"]["message"].clone();
+        let expect = format!(
+            "there is no person `{author}` in open; there are: Carl, Operator (the operator)"
+        );
+        assert_eq!(message, expect.as_str());
+    }
+    // A new reader has written nothing, but knows itself.
+    let own = search_by("?as=Dora", "Dora", "Dora").await;
+    assert_eq!(own.status, 200, "{}", own.text());
+    let reply = search_by("?as=Dora", "Dora", "Karl").await;
+    let message = reply.json()["error"]["message"].clone();
+    assert_eq!(
+        message,
+        "there is no person `Karl` in open; there are: Carl, Dora, Operator (the operator)"
+    );
     team.stop().await;
 }

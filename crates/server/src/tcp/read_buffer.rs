@@ -1,4 +1,4 @@
-//! Incoming bytes: the server reads them and keeps them until a frame is complete.
+//! The bytes that have arrived from the peer and are not yet a complete frame.
 //!
 //! A declared length takes no memory: the buffer grows with the bytes that arrive. When enough of a
 //! large frame has arrived, it moves to [`ArrivingBytes`], which take memory only as far as the
@@ -27,7 +27,7 @@ const LARGE_BYTES_FIRST: usize = LARGE_FROM_BYTES / 2;
 
 /// Bytes that have arrived and belong to no taken frame.
 #[derive(Debug)]
-pub(super) struct Inbox {
+pub(super) struct ReadBuffer {
     buffer: BytesMut,
     read_bytes: usize,
     /// The buffer's size when it last grew. Frames that were taken may still share its memory.
@@ -38,7 +38,7 @@ pub(super) struct Inbox {
     skip: usize,
 }
 
-impl Inbox {
+impl ReadBuffer {
     pub(super) fn new() -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -66,7 +66,7 @@ impl Inbox {
         if let Some(large) = &mut self.large {
             return poll_read_large(large, stream, context);
         }
-        if let Some(more) = self.growth() {
+        if let Some(more) = self.needed_growth() {
             self.buffer.reserve(more);
             self.allocated = self.buffer.capacity();
         }
@@ -81,6 +81,7 @@ impl Inbox {
         let mut space = (&mut self.buffer).limit(most.max(1));
         let received = ready!(pin!(stream.read_buf(&mut space)).poll(context))?;
         if self.buffer.len() == self.buffer.capacity() {
+            // The read filled the buffer, so more waits: larger reads save system calls.
             self.read_bytes = (self.read_bytes * 2).min(READ_BYTES_MAX);
         }
         Poll::Ready(Ok(received))
@@ -88,7 +89,7 @@ impl Inbox {
 
     /// How much the buffer has to grow before the next read: at most by as much as has arrived, so
     /// that a peer must send bytes to make us allocate.
-    fn growth(&self) -> Option<usize> {
+    fn needed_growth(&self) -> Option<usize> {
         let (have, free) = (
             self.buffer.len(),
             self.buffer.capacity() - self.buffer.len(),
@@ -97,6 +98,7 @@ impl Inbox {
             .frame_bytes()
             .map_or(1, |frame| frame.saturating_sub(have));
         let want = rest.clamp(self.read_bytes, self.read_bytes.max(have));
+        // A short read is cheaper than growing, which moves the bytes.
         (free < want / 4).then_some(want)
     }
 
@@ -122,7 +124,7 @@ impl Inbox {
     }
 
     /// Adds the permit that was wanted.
-    pub(super) fn cover(&mut self, wanted: WantedPermit, permit: MemoryPermit) {
+    pub(super) fn add_permit(&mut self, wanted: WantedPermit, permit: MemoryPermit) {
         let Some(large) = &mut self.large else { return };
         large.cover(wanted, permit);
         large.append(&self.buffer);
@@ -130,7 +132,11 @@ impl Inbox {
     }
 
     /// The next whole frame. A large one holds its permit for as long as its bytes live.
-    pub(super) fn take(&mut self, frame_bytes_max: usize) -> Result<Option<Frame>, FrameTooLong> {
+    pub(super) fn take_frame(
+        &mut self,
+        frame_bytes_max: usize,
+    ) -> Result<Option<Frame>, FrameTooLong> {
+        // The refused frame was already answered, so its bytes are dropped as they come.
         if self.skip > 0 {
             let skipped = self.skip.min(self.buffer.len());
             self.buffer.advance(skipped);
@@ -158,12 +164,12 @@ impl Inbox {
         let rest = HEADER_BYTES + header.len as usize - come.len();
         self.skip = rest.saturating_sub(self.buffer.len());
         self.buffer.advance(rest - self.skip);
-        self.shed();
+        self.free_unused();
         Some(header)
     }
 
     /// Frees memory that only frames already taken still use.
-    pub(super) fn shed(&mut self) {
+    pub(super) fn free_unused(&mut self) {
         if self.allocated > BUFFER_BYTES_KEPT {
             self.buffer = BytesMut::from(&self.buffer[..]);
             self.allocated = self.buffer.capacity();
@@ -220,16 +226,20 @@ mod tests {
     }
 
     /// Reads until a frame is whole, acquiring whatever permit it wants.
-    async fn next(inbox: &mut Inbox, stream: &mut &[u8], memory: &MemoryBudget) -> Frame {
+    async fn next(
+        read_buffer: &mut ReadBuffer,
+        stream: &mut &[u8],
+        memory: &MemoryBudget,
+    ) -> Frame {
         loop {
-            if let Some(taken) = inbox.take(MAX).unwrap() {
+            if let Some(taken) = read_buffer.take_frame(MAX).unwrap() {
                 return taken;
             }
-            if let Some(wanted) = inbox.wanted_permit().unwrap() {
-                inbox.cover(wanted, wanted.try_acquire(memory).unwrap());
+            if let Some(wanted) = read_buffer.wanted_permit().unwrap() {
+                read_buffer.add_permit(wanted, wanted.try_acquire(memory).unwrap());
             }
             assert!(
-                poll_fn(|context| inbox.poll_read(stream, context))
+                poll_fn(|context| read_buffer.poll_read(stream, context))
                     .await
                     .unwrap()
                     > 0
@@ -239,11 +249,11 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_of_a_large_frame_is_kept_when_it_has_been_taken() {
-        let (memory, mut inbox) = (memory(256 << 20), Inbox::new());
+        let (memory, mut read_buffer) = (memory(256 << 20), ReadBuffer::new());
         for len in [100, 32 << 20, 100, 200 << 10, 5 << 20] {
             let bytes = [frame(1, len), frame(2, 9)].concat();
             let mut stream = &bytes[..];
-            let large = next(&mut inbox, &mut stream, &memory).await;
+            let large = next(&mut read_buffer, &mut stream, &memory).await;
             assert!(
                 large.payload.len() == len && large.payload.iter().all(|byte| *byte == 7),
                 "{len}"
@@ -254,13 +264,16 @@ mod tests {
             );
             assert!(memory.used_bytes() <= len + (64 << 10), "{len}");
             assert_eq!(
-                next(&mut inbox, &mut stream, &memory).await.header.req_id,
+                next(&mut read_buffer, &mut stream, &memory)
+                    .await
+                    .header
+                    .req_id,
                 2
             );
-            inbox.shed();
+            read_buffer.free_unused();
             assert!(
-                inbox.is_empty() && inbox.allocated <= BUFFER_BYTES_KEPT,
-                "{len}: {inbox:?}"
+                read_buffer.is_empty() && read_buffer.allocated <= BUFFER_BYTES_KEPT,
+                "{len}: {read_buffer:?}"
             );
             drop(large);
             assert_eq!(memory.used_bytes(), 0);
@@ -269,19 +282,19 @@ mod tests {
 
     #[tokio::test]
     async fn a_declared_length_takes_no_permit_and_no_memory() {
-        let mut inbox = Inbox::new();
+        let mut read_buffer = ReadBuffer::new();
         let mut stream = &frame(1, 64 << 20)[..100 << 10];
         while !stream.is_empty() {
-            assert_eq!(inbox.take(MAX).unwrap(), None);
-            assert_eq!(inbox.wanted_permit().unwrap(), None);
-            poll_fn(|context| inbox.poll_read(&mut stream, context))
+            assert_eq!(read_buffer.take_frame(MAX).unwrap(), None);
+            assert_eq!(read_buffer.wanted_permit().unwrap(), None);
+            poll_fn(|context| read_buffer.poll_read(&mut stream, context))
                 .await
                 .unwrap();
         }
         assert!(
-            inbox.buffer.capacity() <= LARGE_FROM_BYTES,
+            read_buffer.buffer.capacity() <= LARGE_FROM_BYTES,
             "{}",
-            inbox.buffer.capacity()
+            read_buffer.buffer.capacity()
         );
     }
 
@@ -290,29 +303,29 @@ mod tests {
         // It is refused before it has a permit, and again after some of it has come under one.
         for covered_times in [0, 1, 2] {
             let memory = memory(4 << 20);
-            let mut inbox = Inbox::new();
+            let mut read_buffer = ReadBuffer::new();
             let bytes = [frame(1, 3 << 20), frame(2, 5)].concat();
             let (mut stream, mut times) = (&bytes[..], 0);
             loop {
-                assert_eq!(inbox.take(MAX).unwrap(), None);
-                if let Some(wanted) = inbox.wanted_permit().unwrap() {
+                assert_eq!(read_buffer.take_frame(MAX).unwrap(), None);
+                if let Some(wanted) = read_buffer.wanted_permit().unwrap() {
                     if times == covered_times {
                         break;
                     }
                     times += 1;
-                    inbox.cover(wanted, wanted.try_acquire(&memory).unwrap());
+                    read_buffer.add_permit(wanted, wanted.try_acquire(&memory).unwrap());
                 }
-                poll_fn(|context| inbox.poll_read(&mut stream, context))
+                poll_fn(|context| read_buffer.poll_read(&mut stream, context))
                     .await
                     .unwrap();
             }
-            assert_eq!(inbox.skip_frame().unwrap().req_id, 1);
+            assert_eq!(read_buffer.skip_frame().unwrap().req_id, 1);
             assert!(
-                !inbox.is_empty() && memory.used_bytes() == 0,
+                !read_buffer.is_empty() && memory.used_bytes() == 0,
                 "the rest is still to come"
             );
-            let next = next(&mut inbox, &mut stream, &memory).await;
-            assert_eq!((next.header.req_id, inbox.is_empty()), (2, true));
+            let next = next(&mut read_buffer, &mut stream, &memory).await;
+            assert_eq!((next.header.req_id, read_buffer.is_empty()), (2, true));
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Outgoing bytes: answers and deliveries that the peer has not taken yet.
+//! The bytes that wait to be written to the peer: answers and deliveries of subscriptions.
 //!
 //! Small frames are encoded one after the other into a buffer. The pieces of a large frame wait in a
-//! queue before that buffer, and each is freed when it has been written.
+//! queue before that buffer, and each is freed when it has been written. The connection stops reading
+//! requests at [`UNREAD_BYTES_MAX`]. A failed write ends the connection.
 
 use std::collections::VecDeque;
 use std::io;
@@ -22,7 +23,7 @@ const BUFFER_BYTES_KEPT: usize = 16 << 10;
 
 /// Bytes that the peer has not taken yet.
 #[derive(Debug, Default)]
-pub(super) struct Outbox {
+pub(super) struct WriteBuffer {
     /// Pieces that leave before the buffer.
     pieces: VecDeque<Bytes>,
     buffer: BytesMut,
@@ -33,10 +34,10 @@ pub(super) struct Outbox {
     /// Permits of large answers that are being written.
     permits: Vec<MemoryPermit>,
     /// The slot of a large delivery that is being written.
-    place: Option<OwnedSemaphorePermit>,
+    slot: Option<OwnedSemaphorePermit>,
 }
 
-impl Outbox {
+impl WriteBuffer {
     /// Where answers are encoded.
     pub(super) fn buffer(&mut self) -> &mut BytesMut {
         &mut self.buffer
@@ -77,6 +78,7 @@ impl Outbox {
 
     /// Adds a large frame behind everything that waits.
     pub(super) fn append_large(&mut self, frame: LargeFrame) {
+        // The head joins the small frames before it, so that all of them leave in one write.
         self.append(frame.head);
         self.allocated = self.allocated.max(self.buffer.capacity());
         self.pieces.push_back(self.buffer.split().freeze());
@@ -84,13 +86,13 @@ impl Outbox {
     }
 
     /// Holds a permit, and the slot of a large delivery, until everything has been written.
-    pub(super) fn keep(
+    pub(super) fn hold_permit(
         &mut self,
         permit: Option<MemoryPermit>,
-        place: Option<OwnedSemaphorePermit>,
+        slot: Option<OwnedSemaphorePermit>,
     ) {
         self.permits.extend(permit);
-        self.place = place.or(self.place.take());
+        self.slot = slot.or(self.slot.take());
     }
 
     /// Writes; ready when something was written or flushed.
@@ -110,7 +112,7 @@ impl Outbox {
                 self.pieces.pop_front();
             }
             if self.is_empty() {
-                self.emptied();
+                self.free_after_write();
             }
             return Poll::Ready(if written == 0 {
                 Err(io::ErrorKind::WriteZero.into())
@@ -118,6 +120,7 @@ impl Outbox {
                 Ok(())
             });
         }
+        // Only when nothing else waits, so that one flush serves many writes.
         if self.unflushed {
             let flushed = ready!(pin!(stream.flush()).poll(context));
             self.unflushed = false;
@@ -140,9 +143,10 @@ impl Outbox {
         }
     }
 
-    fn emptied(&mut self) {
+    fn free_after_write(&mut self) {
         self.permits.clear();
-        self.place = None;
+        self.slot = None;
+        // An idle connection must not keep the memory of its largest answer.
         if self.allocated > BUFFER_BYTES_KEPT {
             self.buffer = BytesMut::new();
             self.allocated = 0;
@@ -161,10 +165,10 @@ mod tests {
     #[tokio::test]
     async fn a_large_answer_is_given_back_with_its_permit_when_it_has_been_written() {
         let memory = MemoryBudget::new(64 << 20, Duration::from_secs(1));
-        let mut out = Outbox::default();
+        let mut out = WriteBuffer::default();
         for len in [10, 1 << 20, 100] {
             out.append(BytesMut::from(&vec![7; len][..]));
-            out.keep(memory.try_acquire(len), None);
+            out.hold_permit(memory.try_acquire(len), None);
             let mut sink = tokio::io::sink();
             while out.is_writing() {
                 assert_eq!(out.holds_permits(), !out.is_empty());
@@ -183,7 +187,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_large_frame_leaves_behind_what_was_there_and_before_what_comes_later() {
-        let mut out = Outbox::default();
+        let mut out = WriteBuffer::default();
         out.buffer().extend_from_slice(b"first ");
         let pieces = vec![Bytes::from_static(b"payload "), Bytes::from_static(b"end ")];
         out.append_large(LargeFrame {

@@ -24,14 +24,14 @@ async fn a_world_whose_maker_goes_away_is_made_all_the_same() {
             Profile::Workspace,
             WorldTime::from_timestamp(NOW),
         );
-        let mut making = Box::pin(house.worlds.create(config.clone(), Vec::new()));
+        let mut creation = Box::pin(house.worlds.create(config.clone(), Vec::new()));
         assert!(
-            making
+            creation
                 .as_mut()
                 .poll(&mut Context::from_waker(Waker::noop()))
                 .is_pending()
         );
-        drop(making);
+        drop(creation);
         let made = async {
             while house.worlds.get("w").is_none() {
                 tokio::task::yield_now().await;

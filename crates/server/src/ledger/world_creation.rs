@@ -43,7 +43,7 @@ impl Worlds {
         }
         let worlds = Arc::clone(self);
         let create = async move {
-            let _one_at_a_time = worlds.making.lock().await;
+            let _one_at_a_time = worlds.creating.lock().await;
             let name = world.config.world.clone();
             worlds.check_free(&name)?;
             let log = worlds
@@ -69,7 +69,7 @@ impl Worlds {
         let point = point?;
         let (worlds, from) = (Arc::clone(self), origin.name().clone());
         let create = async move {
-            let _one_at_a_time = worlds.making.lock().await;
+            let _one_at_a_time = worlds.creating.lock().await;
             worlds.check_free(&name)?;
             let (store, fork) = (worlds.services.store.store().clone(), name.clone());
             let collect_past = move || {

@@ -1,4 +1,4 @@
-//! A seat in a world: the world of a request, and as whom the request acts in it.
+//! The world of a request, and as whom the request acts in it. The route `/seat` shows both.
 //!
 //! The owner may act as a person (`?as=PERSON`). Then the request has exactly that person's rights
 //! and view. Where a route allows it, the owner may also read all entries (`?audit=1`). Both add a
@@ -14,20 +14,20 @@ use serde_json::{Value, json};
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::known_persons::{is_in_use, known_persons};
-use turnkeep_ledger::{Code, Fault, Principal, Viewer};
+use turnkeep_ledger::{Code, Fault, Principal, View, Viewer};
 use turnkeep_wire::{ErrorCode, ErrorReason, json as wire};
 
 use super::super::extract::{Query, bad_path, check_escapes};
-use super::super::query::{ActingQuery, FromQuery, Pairs, SeatQuery};
+use super::super::query::{ActingQuery, CallerQuery, FromQuery, Pairs};
 use super::shapes::seat_shape;
 use crate::error::ApiError;
 use crate::ledger::{DEFAULT_WORLD, WorldHandle};
 use crate::principal::Caller;
 use crate::shared::Shared;
-use crate::world_caller::no_world;
+use crate::world_caller::{WorldCaller, no_world};
 
-/// A seat in a world.
-pub(crate) struct Seat {
+/// A caller in one world, with the identity in which it acts.
+pub(crate) struct ActingCaller {
     /// The world.
     pub(crate) handle: Arc<WorldHandle>,
     /// The caller's identity in the world.
@@ -38,7 +38,16 @@ pub(crate) struct Seat {
     pub(crate) audit: bool,
 }
 
-impl Seat {
+impl ActingCaller {
+    /// The caller without the rights of an audit.
+    pub(crate) fn into_world_caller(self) -> WorldCaller {
+        WorldCaller {
+            handle: self.handle,
+            who: self.who,
+            token: self.token,
+        }
+    }
+
     /// The reader whose view the request gets.
     pub(crate) fn viewer(&self) -> Viewer {
         self.who.viewer()
@@ -48,7 +57,7 @@ impl Seat {
     fn new(
         caller: Caller,
         handle: Arc<WorldHandle>,
-        query: &SeatQuery,
+        query: &CallerQuery,
         names: AllowedNames,
     ) -> Result<Self, ApiError> {
         let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
@@ -88,7 +97,7 @@ impl Seat {
     }
 
     /// Adds an audit line if the owner acts as a person or reads all entries.
-    async fn record_use(&self, query: &SeatQuery, parts: &Parts) -> Result<(), ApiError> {
+    async fn record_use(&self, query: &CallerQuery, parts: &Parts) -> Result<(), ApiError> {
         // With a person's token, `as` can only name that person.
         let acting_as = query.as_person.as_deref().filter(|_| self.token.is_none());
         let (what, person) = match acting_as {
@@ -102,7 +111,7 @@ impl Seat {
     }
 }
 
-impl FromRequestParts<Arc<Shared>> for Seat {
+impl FromRequestParts<Arc<Shared>> for ActingCaller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, shared: &Arc<Shared>) -> Result<Self, ApiError> {
@@ -111,24 +120,24 @@ impl FromRequestParts<Arc<Shared>> for Seat {
         let Named(named) = Named::from_request_parts(parts, shared).await?;
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
         let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
-        let query = SeatQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
+        let query = CallerQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
         let names = if is_read(parts) {
             AllowedNames::Known
         } else {
             AllowedNames::New
         };
-        let seat = Seat::new(caller, handle, &query, names)?;
-        seat.record_use(&query, parts).await?;
-        Ok(seat)
+        let acting = ActingCaller::new(caller, handle, &query, names)?;
+        acting.record_use(&query, parts).await?;
+        Ok(acting)
     }
 }
 
-/// Whose seat the owner may take.
+/// As whom the owner may act.
 #[derive(Debug, Clone, Copy)]
 enum AllowedNames {
-    /// Only of somebody whom the world knows. A new name in a read is probably misspelt.
+    /// Only as a person whom the world knows. A new name in a read is probably misspelt.
     Known,
-    /// In an open world, also of a new person, whom a write introduces.
+    /// In an open world, also as a new person, whom a write introduces.
     New,
 }
 
@@ -143,9 +152,9 @@ fn is_read(parts: &Parts) -> bool {
     responses((status = 200, description = "With whose eyes it reads, and whether it writes", body = wire::ledger::Seat)))]
 pub(crate) async fn show(
     Query(ActingQuery): Query<ActingQuery>,
-    seat: Seat,
+    acting: ActingCaller,
 ) -> Json<wire::ledger::Seat> {
-    Json(seat.handle.read(|world| seat_shape(world, &seat.who)))
+    Json(acting.handle.read(|world| seat_shape(world, &acting.who)))
 }
 
 /// The path's segments by their names in the table of routes.
@@ -163,45 +172,49 @@ impl FromRequestParts<Arc<Shared>> for Named {
 
 /// A person of the world. In an open world, any name that may be a person's.
 pub(crate) fn person_named(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
-    let found = handle.read(|world| world.people.resolve(id, world.config.registry));
-    found.map_err(|_| no_person(handle, id))
+    handle.read(|world| {
+        let found = world.people.resolve(id, world.config.registry);
+        found.map_err(|_| no_person(&world.view(Viewer::operator()), id))
+    })
 }
 
-/// A person whom the world knows, with whose eyes something is read. A new name is rejected in an
-/// open world too.
+/// A person whom the world knows, whose view a request reads. A new name is rejected in an open
+/// world too.
 pub(crate) fn known_person(handle: &WorldHandle, id: &str) -> Result<Name, ApiError> {
     let name = person_named(handle, id)?;
-    if handle.read(|world| is_in_use(world, &name)) {
-        Ok(name)
-    } else {
-        Err(no_person(handle, id))
-    }
+    handle.read(|world| {
+        if is_in_use(world, &name) {
+            Ok(name)
+        } else {
+            Err(no_person(&world.view(Viewer::operator()), id))
+        }
+    })
 }
 
-/// The error about a person that the world does not know. It names those that would work.
-fn no_person(handle: &WorldHandle, id: &str) -> ApiError {
+/// The error about a person that the world does not know. It names those whom the reader of the
+/// view knows.
+pub(crate) fn no_person(view: &View<'_>, id: &str) -> ApiError {
     let message = format!(
         "there is no person `{id}` in {}; there are: {}",
-        handle.name(),
-        list_people(handle)
+        view.world.config.world,
+        list_people(view)
     );
     ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
 }
 
-/// Lists the persons whom the operator knows, and the operator by label: the first of many.
-fn list_people(handle: &WorldHandle) -> String {
-    handle.read(|world| {
-        let known = known_persons(&world.view(Viewer::operator()));
-        let persons = known.iter().filter(|person| person.id != Name::operator());
-        let mut names: Vec<String> = persons.map(|person| person.id.to_string()).collect();
-        let more = names.len().saturating_sub(NAMED_MAX);
-        names.truncate(NAMED_MAX);
-        if more > 0 {
-            names.push(format!("{more} more"));
-        }
-        names.push(format!("{} (the operator)", world.config.operator_label));
-        names.join(", ")
-    })
+/// Lists the persons whom the reader of a view knows, and the operator by label: the first of many.
+fn list_people(view: &View<'_>) -> String {
+    let known = known_persons(view);
+    let persons = known.iter().filter(|person| person.id != Name::operator());
+    let mut names: Vec<String> = persons.map(|person| person.id.to_string()).collect();
+    let more = names.len().saturating_sub(NAMED_MAX);
+    names.truncate(NAMED_MAX);
+    if more > 0 {
+        names.push(format!("{more} more"));
+    }
+    let operator = &view.world.config.operator_label;
+    names.push(format!("{operator} (the operator)"));
+    names.join(", ")
 }
 
 /// How many people a message names.
