@@ -92,13 +92,9 @@ impl Appends {
             let mut streams = Vec::with_capacity(self.connections);
             let mut contexts = Vec::with_capacity(self.connections);
             for _ in 0..self.connections {
-                let mut stream =
-                    load::connect_binary(endpoint.address, endpoint.token.as_deref()).await?;
-                let created = load::call_once(
-                    &mut stream,
-                    &protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]),
-                )
-                .await?;
+                let mut stream = load::connect_binary(endpoint).await?;
+                let create = protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]);
+                let created = load::call_once(&mut stream, &create).await?;
                 contexts.push(protocol::u64_at(&created, 0).context("a short answer")?);
                 streams.push(stream);
             }
@@ -167,6 +163,24 @@ impl Shape {
     }
 }
 
+impl Shape {
+    /// The rows of the table: the rate, and the latency if it has a goal.
+    fn to_rows(&self, ours: Measured, bare: Measured, ratio: f64) -> Vec<Row> {
+        let mut rate = Row::rate(self.title, ours)
+            .with_bare_and_ratio(bare.rate, ratio)
+            .at_least_ratio(self.least_ratio);
+        if let Some(least) = self.least_rate {
+            rate = rate.at_least(least);
+        }
+        let mut rows = vec![rate];
+        if let Some(most) = self.most_p99_ms {
+            let p99 = Row::millis(&format!("{}, p99", self.title), ours.p99_ms);
+            rows.push(p99.with_bare(bare.p99_ms).at_most(most));
+        }
+        rows
+    }
+}
+
 /// Measures one shape.
 pub(super) fn measure_shape(
     shape: &Shape,
@@ -188,25 +202,8 @@ pub(super) fn measure_shape(
                 .0,
         );
     }
-    let ratio = median(
-        ours.iter()
-            .zip(&bares)
-            .map(|(ours, bare)| ours.rate / bare.rate),
-    );
+    let pairs = ours.iter().zip(&bares);
+    let ratio = median(pairs.map(|(ours, bare)| ours.rate / bare.rate));
     let (ours, bare) = (Measured::median_of(&ours), Measured::median_of(&bares));
-    let mut row = Row::rate(shape.title, ours)
-        .with_bare_and_ratio(bare.rate, ratio)
-        .at_least_ratio(shape.least_ratio);
-    if let Some(least) = shape.least_rate {
-        row = row.at_least(least);
-    }
-    let mut rows = vec![row];
-    if let Some(most) = shape.most_p99_ms {
-        rows.push(
-            Row::millis(&format!("{}, p99", shape.title), ours.p99_ms)
-                .with_bare(bare.p99_ms)
-                .at_most(most),
-        );
-    }
-    Ok(rows)
+    Ok(shape.to_rows(ours, bare, ratio))
 }

@@ -18,7 +18,7 @@ fn time_connections(endpoint: &Endpoint, count: usize) -> Result<Measured> {
         let mut latencies = Vec::with_capacity(count);
         for _ in 0..count {
             let start = Instant::now();
-            let stream = load::connect_binary(endpoint.address, endpoint.token.as_deref()).await?;
+            let stream = load::connect_binary(endpoint).await?;
             latencies.push(start.elapsed());
             // Closed at once, so that the server's number of connections does not grow.
             drop(stream);

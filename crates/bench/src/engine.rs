@@ -52,29 +52,40 @@ pub(super) fn measure_engine(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
         volume * 4,
         effort.payload,
     )?;
-    let (mut bares, mut ours) = (Vec::new(), Vec::new());
-    for round in 0..=effort.rounds {
-        let (mut bare, mut our) = (Duration::ZERO, Duration::ZERO);
-        for _ in 0..slices {
-            bare += write_slice(&mut file, &mut engine.payloads)?;
-            our += engine.time_appends(SLICE)?;
-        }
-        // The first round warms up.
-        if round > 0 {
-            bares.push(count_f64(slices * SLICE) / bare.as_secs_f64());
-            ours.push(count_f64(slices * SLICE) / our.as_secs_f64());
-        }
+    // Warms both up; its rates are not kept.
+    run_round(&mut file, &mut engine, slices)?;
+    let mut rounds = Vec::new();
+    for _ in 0..effort.rounds {
+        rounds.push(run_round(&mut file, &mut engine, slices)?);
     }
-    let name = format!(
-        "engine in process, groups of 256 (mean {:.0})",
-        engine.close()
-    );
-    let ratio = median(ours.iter().zip(&bares).map(|(ours, bare)| ours / bare));
-    let row = Row::plain_rate(&name, median(ours.into_iter()));
-    let row = row
-        .with_bare_and_ratio(median(bares.into_iter()), ratio)
+    let group = engine.close();
+    let name = format!("engine in process, groups of 256 (mean {group:.0})");
+    let bare = median(rounds.iter().map(|round| round.bare));
+    let ratio = median(rounds.iter().map(|round| round.store / round.bare));
+    let row = Row::plain_rate(&name, median(rounds.iter().map(|round| round.store)))
+        .with_bare_and_ratio(bare, ratio)
         .at_least_ratio(LEAST);
     Ok(vec![row, measure_sustained(effort, scratch)?])
+}
+
+/// Commands per second in one round.
+struct RoundRates {
+    bare: f64,
+    store: f64,
+}
+
+/// Lets the bare file and the store write one slice after the other, in turns.
+fn run_round(file: &mut BareFile, engine: &mut Engine, slices: usize) -> Result<RoundRates> {
+    let (mut bare, mut store) = (Duration::ZERO, Duration::ZERO);
+    for _ in 0..slices {
+        bare += write_slice(file, &mut engine.payloads)?;
+        store += engine.time_appends(SLICE)?;
+    }
+    let commands = count_f64(slices * SLICE);
+    Ok(RoundRates {
+        bare: commands / bare.as_secs_f64(),
+        store: commands / store.as_secs_f64(),
+    })
 }
 
 /// The same with segments as they are in use, without a pause.

@@ -41,7 +41,7 @@ fn encode_message(number: u8, bytes: usize) -> Vec<u8> {
 /// Publishes the type and appends a page of messages; the context that holds them.
 async fn fill_context(server: &ServerProcess, bytes: usize) -> Result<u64> {
     let endpoint = &server.endpoint;
-    let mut stream = load::connect_binary(endpoint.address, endpoint.token.as_deref()).await?;
+    let mut stream = load::connect_binary(endpoint).await?;
     load::call_once(&mut stream, &protocol::put_bundle(BUNDLE_ID, BUNDLE)).await?;
     let created = load::call_once(
         &mut stream,

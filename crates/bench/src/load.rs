@@ -4,7 +4,6 @@
 //! skipped by their length; the first error stops the run, and so does the time limit.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+use super::child::Endpoint;
 use super::figures::Measured;
 use super::protocol::{self, HEADER_BYTES, Header};
 
@@ -30,7 +30,7 @@ pub(super) struct Requests {
     pub(super) each: usize,
 }
 
-/// How answers are told apart.
+/// How the end of an answer is found.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Framing {
     /// Frames whose request ids count from 0 on each connection; at least this long each.
@@ -53,10 +53,11 @@ pub(super) fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> 
 }
 
 /// Connects and says HELLO.
-pub(super) async fn connect_binary(address: SocketAddr, token: Option<&str>) -> Result<TcpStream> {
-    let mut stream = TcpStream::connect(address).await?;
+pub(super) async fn connect_binary(endpoint: &Endpoint) -> Result<TcpStream> {
+    let mut stream = TcpStream::connect(endpoint.address).await?;
     stream.set_nodelay(true)?;
-    call_once(&mut stream, &protocol::hello_frame(token)).await?;
+    let hello = protocol::hello_frame(endpoint.token.as_deref());
+    call_once(&mut stream, &hello).await?;
     Ok(stream)
 }
 

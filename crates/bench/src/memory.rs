@@ -87,7 +87,7 @@ fn measure_cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
 fn head_depth(server: &ServerProcess, context: u64) -> Result<usize> {
     load::block_on(async {
         let endpoint = &server.endpoint;
-        let mut stream = load::connect_binary(endpoint.address, endpoint.token.as_deref()).await?;
+        let mut stream = load::connect_binary(endpoint).await?;
         let request = protocol::whole_frame(protocol::GET_HEAD, 0, &context.to_le_bytes());
         let head = load::call_once(&mut stream, &request).await?;
         Ok(protocol::u32_at(&head, 16).unwrap_or(0) as usize)

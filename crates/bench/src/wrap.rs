@@ -21,7 +21,7 @@ const OUTPUT_BYTES: usize = 256 << 20;
 const OUTPUT_BYTES_QUICK: usize = 1 << 20;
 const KEYS: usize = 5000;
 const KEYS_QUICK: usize = 20;
-/// The least output, as a part of what `script` moves in the same time.
+/// The least rate of output, as a share of the rate of `script`.
 const OUTPUT_RATIO_LEAST: f64 = 0.5;
 /// What a key may cost more than without the wrapper, 99 times of 100.
 const KEY_ADDED_MOST_MS: f64 = 1.0;

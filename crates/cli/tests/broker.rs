@@ -7,11 +7,11 @@ mod sandbox;
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-use sandbox::{Sandbox, check, mode};
+use rustix::process::Signal;
+use sandbox::{Sandbox, ServerProcess, check, mode};
 use serde_json::Value;
 use turnkeep_client::broker::Connection;
 use turnkeep_types::Timestamp;
@@ -22,8 +22,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 /// A home with a runtime directory, and a broker in it.
 struct Desk {
     sandbox: Sandbox,
-    child: Child,
-    stdout: BufReader<ChildStdout>,
+    broker: ServerProcess,
 }
 
 fn command(sandbox: &Sandbox, args: &[&str]) -> Command {
@@ -36,12 +35,8 @@ impl Desk {
     fn new(more: &[&str]) -> Self {
         let sandbox = Sandbox::new();
         std::fs::create_dir(sandbox.path("run")).unwrap();
-        let (child, stdout) = start(&sandbox, &[&["broker"], more].concat());
-        Self {
-            sandbox,
-            child,
-            stdout,
-        }
+        let broker = start(&sandbox, &[&["broker"], more].concat());
+        Self { sandbox, broker }
     }
 
     fn wrapper(&self, session: &str, name: &str) -> Connection {
@@ -85,40 +80,27 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
-    fn drop(&mut self) {
-        if self.child.try_wait().unwrap().is_none() {
-            self.child.kill().unwrap();
-            self.child.wait().unwrap();
-        }
-    }
-}
-
-/// Starts a command, which hears every signal whatever this process was started to ignore, and
-/// waits for its first line.
-fn start(sandbox: &Sandbox, args: &[&str]) -> (Child, BufReader<ChildStdout>) {
+/// Starts a broker. It gets every signal, also those that this process was started to ignore.
+fn start(sandbox: &Sandbox, args: &[&str]) -> ServerProcess {
     let plain = command(sandbox, args);
-    let mut heard = Command::new("/usr/bin/env");
-    heard
+    let mut with_signals = Command::new("/usr/bin/env");
+    with_signals
         .arg("--default-signal")
         .arg(plain.get_program())
         .args(plain.get_args())
         .env_clear();
-    heard.envs(
+    with_signals.envs(
         plain
             .get_envs()
             .filter_map(|(name, value)| Some((name, value?))),
     );
-    heard
-        .current_dir(sandbox.path(""))
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped());
-    let mut child = heard.spawn().unwrap();
-    let mut stdout = BufReader::new(child.stdout.take().unwrap());
-    let mut line = String::new();
-    stdout.read_line(&mut line).unwrap();
-    assert!(line.contains("broker"), "{args:?} said {line:?}");
-    (child, stdout)
+    let broker = ServerProcess::start(with_signals.current_dir(sandbox.path("")));
+    assert!(
+        broker.first_line.contains("broker"),
+        "{args:?}: {}",
+        broker.first_line
+    );
+    broker
 }
 
 fn turn(session: &str, content: &str, text: &str) -> CompletedTurn {
@@ -132,13 +114,8 @@ fn turn(session: &str, content: &str, text: &str) -> CompletedTurn {
 }
 
 /// Replaces the labels of a context by one of a person's own.
-fn relabel(server: &sandbox::Server, context: &str) {
-    let token = server.said["link"]
-        .as_str()
-        .unwrap()
-        .split_once("token=")
-        .unwrap()
-        .1;
+fn relabel(server: &ServerProcess, context: &str) {
+    let token = server.token();
     let body = r#"{"labels":{"mine":"yes"}}"#;
     let mut stream = std::net::TcpStream::connect(server.http()).unwrap();
     stream.set_read_timeout(Some(LIMIT)).unwrap();
@@ -567,17 +544,15 @@ fn one_broker_runs_at_a_time_and_leaves_nothing_but_its_directory() {
     );
     assert!(desk.says("broker").contains("already running"));
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        kill_process(Pid::from_child(&desk.child), signal).unwrap();
-        assert_eq!(desk.child.wait().unwrap().code(), Some(0), "{signal:?}");
+        let (status, rest) = desk.broker.end_by(signal);
+        assert_eq!((status.code(), &*rest), (Some(0), ""), "{signal:?}");
         assert!(!socket.exists(), "{signal:?}");
-        assert_eq!(desk.stdout.fill_buf().unwrap(), b"");
-        (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
+        desk.broker = start(&desk.sandbox, &["broker"]);
     }
     // Killed, it leaves a stale socket, which the next one clears away.
-    desk.child.kill().unwrap();
-    desk.child.wait().unwrap();
+    desk.broker.end_by(Signal::KILL);
     assert!(socket.exists());
-    (desk.child, desk.stdout) = start(&desk.sandbox, &["broker"]);
+    desk.broker = start(&desk.sandbox, &["broker"]);
     assert!(desk.says("sessions").starts_with("no sessions"));
 }
 
@@ -615,22 +590,13 @@ fn bounds_come_from_flags_environment_and_file() {
 fn up_runs_a_broker_too_and_goes_on_without_one() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("run")).unwrap();
-    let up = ["up", "--json"];
-    let mut child = command(&sandbox, &up)
-        .stderr(Stdio::inherit())
-        .spawn()
-        .unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut line)
-        .unwrap();
-    let said: Value = serde_json::from_str(&line).unwrap();
+    let server = ServerProcess::start(&mut command(&sandbox, &["up", "--json"]));
     assert_eq!(
-        said["broker"],
+        server.said["broker"],
         sandbox.path("run/turnkeep/broker.sock").to_str().unwrap()
     );
     let mut wrapper = Connection::open(
-        said["broker"].as_str().unwrap().as_ref(),
+        server.said["broker"].as_str().unwrap().as_ref(),
         Role::Wrapper,
         LIMIT,
     )
@@ -655,8 +621,7 @@ fn up_runs_a_broker_too_and_goes_on_without_one() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(server.terminate().code(), Some(0));
     let server = sandbox.up(&[]);
     assert_eq!(
         server.said["broker"],

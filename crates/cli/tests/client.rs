@@ -5,7 +5,7 @@
 mod sandbox;
 
 use bytes::Bytes;
-use sandbox::{BUNDLE, Sandbox, Server};
+use sandbox::{BUNDLE, Sandbox, ServerProcess};
 use turnkeep_client::message::{
     AppendBatch, AppendTurn, CreateContext, GetBefore, GetLast, GetRange, ReadOptions, SentTurn,
     Subscribe,
@@ -26,7 +26,7 @@ fn keyed(context: ContextId, payload: &str, key: &str) -> AppendTurn {
     }
 }
 
-async fn connect(sandbox: &Sandbox, server: &Server) -> Client {
+async fn connect(sandbox: &Sandbox, server: &ServerProcess) -> Client {
     let token = std::fs::read_to_string(sandbox.data().join("token"))
         .unwrap()
         .trim()
@@ -36,9 +36,7 @@ async fn connect(sandbox: &Sandbox, server: &Server) -> Client {
         verify_reads: true,
         ..Options::default()
     };
-    Client::connect(server.said["tcp"].as_str().unwrap(), options)
-        .await
-        .unwrap()
+    Client::connect(server.tcp(), options).await.unwrap()
 }
 
 const EVERYTHING: ReadOptions = ReadOptions {

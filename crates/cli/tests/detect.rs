@@ -190,7 +190,7 @@ fn a_recording_whose_end_is_missing_is_read_as_far_as_it_goes() {
     assert_eq!(json_lines(&output)[0]["text"], "hello");
 }
 
-/// A recording of what a program printed and a person typed, by the second.
+/// A recording of a program's output and a person's keys, by the second.
 fn recording(events: &[(f64, &str, &str)]) -> String {
     use base64::Engine as _;
     let row = |(at, dir, bytes): &(f64, &str, &str)| {

@@ -15,7 +15,7 @@ use std::thread;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use sandbox::{Sandbox, Server};
+use sandbox::{Sandbox, ServerProcess};
 use turnkeep_client::compose;
 use turnkeep_types::{Compression, TypeRef};
 use turnkeep_wire::message::{
@@ -41,8 +41,8 @@ struct Peer {
 }
 
 impl Peer {
-    fn connect(server: &Server, token: &str) -> Self {
-        let stream = TcpStream::connect(server.said["tcp"].as_str().unwrap()).unwrap();
+    fn connect(server: &ServerProcess, token: &str) -> Self {
+        let stream = TcpStream::connect(server.tcp()).unwrap();
         stream.set_read_timeout(Some(ANSWER_WITHIN)).unwrap();
         let mut peer = Self {
             stream,
@@ -84,7 +84,7 @@ impl Peer {
 
 /// Sends the same request on many connections at once, several times on each, and counts the
 /// successes.
-fn flood(server: &Server, token: &str, request: &Request) -> usize {
+fn flood(server: &ServerProcess, token: &str, request: &Request) -> usize {
     let one = || {
         let mut peer = Peer::connect(server, token);
         peer.send(request, IN_FLIGHT);
@@ -103,7 +103,7 @@ fn flood(server: &Server, token: &str, request: &Request) -> usize {
 }
 
 /// A size in the kernel's account of a process.
-fn status_bytes(server: &Server, name: &str) -> usize {
+fn status_bytes(server: &ServerProcess, name: &str) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.said["pid"])).unwrap();
     let line = status
         .lines()
@@ -122,7 +122,7 @@ fn status_bytes(server: &Server, name: &str) -> usize {
 const RESTING_BYTES_MAX: usize = 96 * MIB;
 
 /// Waits until the process has given back what a flood took, which fails when it never does.
-fn wait_until_given_back(server: &Server, what: &str) {
+fn wait_until_given_back(server: &ServerProcess, what: &str) {
     let begun = std::time::Instant::now();
     loop {
         // Without the pages of the log, which the system can take back by itself.
@@ -136,7 +136,7 @@ fn wait_until_given_back(server: &Server, what: &str) {
     }
 }
 
-fn check_resident(server: &Server, what: &str) {
+fn check_resident(server: &ServerProcess, what: &str) {
     let bytes = status_bytes(server, "VmHWM:");
     println!("{what}: at most {} MiB were resident", bytes / MIB);
     assert!(

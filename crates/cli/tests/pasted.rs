@@ -12,7 +12,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use sandbox::Sandbox;
 use serde_json::{Value, json};
 
-/// How an agent's program was told to reach the server.
+/// How an agent's program reaches the server.
 enum Connection {
     /// By starting this program, with these in its environment.
     Program {
@@ -82,7 +82,7 @@ fn connection(words: &[String]) -> Connection {
     }
 }
 
-/// A client that speaks over whichever way it was told.
+/// A client over either of the two transports.
 enum Client {
     Program {
         child: Child,

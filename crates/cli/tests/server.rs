@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify;
-use sandbox::{Sandbox, check, mode};
+use sandbox::{Sandbox, ServerProcess, check, mode};
 
 #[test]
 fn up_says_where_it_is_and_commands_find_it() {
@@ -60,7 +60,7 @@ fn up_says_where_it_is_and_commands_find_it() {
             .count(),
         3
     );
-    let binary = ["--server", server.said["tcp"].as_str().unwrap(), "stats"];
+    let binary = ["--server", server.tcp(), "stats"];
     let binary = String::from_utf8(elsewhere.output(&binary, b"").stderr).unwrap();
     assert!(
         binary.contains("hint: --server takes the HTTP address"),
@@ -156,13 +156,8 @@ fn up_waits_for_a_lock_that_is_being_released() {
         std::thread::yield_now();
     }
     drop(lock);
-    let mut said = String::new();
-    BufReader::new(up.stdout.take().unwrap())
-        .read_line(&mut said)
-        .unwrap();
-    up.kill().unwrap();
-    up.wait().unwrap();
-    assert!(said.contains("\"http\""), "{said:?}");
+    let server = ServerProcess::wait_for_first_line(up);
+    assert!(server.said["http"].is_string(), "{}", server.first_line);
 }
 
 #[test]
@@ -204,23 +199,11 @@ fn a_port_that_another_server_of_ours_has_is_named_with_that_server() {
 fn a_server_that_stops_says_good_bye() {
     let sandbox = Sandbox::new();
     let mut command = sandbox.command(&["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
-    let mut child = command
-        .stderr(std::process::Stdio::inherit())
-        .spawn()
-        .unwrap();
-    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
-    let mut first = String::new();
-    std::io::BufRead::read_line(&mut said, &mut first).unwrap();
-    assert!(first.contains("is up"), "{first}");
-    // What it says comes in one piece, so that it listens for signals by now.
-    rustix::process::kill_process(
-        rustix::process::Pid::from_child(&child),
-        rustix::process::Signal::TERM,
-    )
-    .unwrap();
-    let mut rest = String::new();
-    std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
-    assert!(child.wait().unwrap().success());
+    let mut server = ServerProcess::start(&mut command);
+    assert!(server.first_line.contains("is up"), "{}", server.first_line);
+    // The server prints its greeting in one piece, after it has begun to listen for signals.
+    let (status, rest) = server.end_by(rustix::process::Signal::TERM);
+    assert!(status.success());
     assert!(
         rest.ends_with("turnkeep has stopped. Good-bye: everything acknowledged is kept.\n"),
         "{rest}"

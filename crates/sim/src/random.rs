@@ -28,7 +28,7 @@ impl Random {
         self.below(times) == 0
     }
 
-    /// One element; `None` if there are none.
+    /// Picks an element; `None` from an empty slice.
     pub fn pick<'a, T>(&mut self, from: &'a [T]) -> Option<&'a T> {
         let len = from.len() as u64;
         if len == 0 {

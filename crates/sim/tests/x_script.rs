@@ -38,7 +38,7 @@ struct Run {
 }
 
 impl Machine {
-    /// A machine with a compiler and cargo, on which nothing is missing and nobody is root.
+    /// A machine with a compiler and cargo, on which nothing is missing and the user is not root.
     fn new(test: &str) -> Self {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("x-script-{test}"));
@@ -68,7 +68,7 @@ impl Machine {
         self.write(&format!("bin/{program}"), script);
     }
 
-    /// The machine's Go, with what it says when it is asked for its version.
+    /// The machine's Go, with the output of `go version`.
     fn go(&self, version: &str) {
         let script = format!(
             "case $1 in env) {version} ;; test) echo '--- PASS: A'; echo '--- PASS: B' ;; esac"
@@ -89,7 +89,7 @@ impl Machine {
         self
     }
 
-    /// Makes the user root. The package manager says what it was asked for, and ends with this code.
+    /// Makes the user root. The package manager prints its arguments and exits with this code.
     fn with_root(self, apt_get_code: u8) -> Self {
         self.stub("id", "echo 0");
         self.stub(

@@ -1,40 +1,42 @@
-//! The world's course: conversations that begin, run beside each other and end, until all is said.
+//! Writes the entries of a world: several conversations run at a time, and a new one begins when
+//! one ends.
 
 use std::collections::HashMap;
 
-use super::conversation::{Statement, StatementKind, Ticket, stated, talk};
+use super::conversation::{Statement, StatementKind, Ticket, phrase_statement, phrase_talk};
 use super::phrasing::{Attribute, ROLES};
 use super::random::Random;
 use super::{Plan, TeamWorld, WrittenEntry, questions};
 
-pub(super) const DAY: i64 = 24 * 60 * 60 * 1000;
+pub(super) const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
 /// Monday 2 November 2026, 08:00 UTC.
-const START: i64 = 1_793_606_400_000;
+const START_MS: i64 = 1_793_606_400_000;
 
-/// People work so long a day.
-const WORKDAY: i64 = 10 * 60 * 60 * 1000;
+/// The hours of a day in which people write: ten.
+const WORKDAY_MS: i64 = 10 * 60 * 60 * 1000;
 
-/// Conversations that run at a time.
-const PARALLEL: usize = 3;
+/// Conversations that run at a time. Neighbouring entries are then mostly about different tickets,
+/// as in a real ledger.
+const CONVERSATIONS_AT_A_TIME: usize = 3;
 
-/// Of a hundred conversations so many are private.
+/// The share of private conversations.
 const PRIVATE_PERCENT: usize = 30;
 
-/// Of a hundred entries so many state a fact.
-const STATED_PERCENT: usize = 20;
+/// The share of entries that state a fact.
+const STATEMENT_PERCENT: usize = 20;
 
-/// About so many entries are written while a ticket is worked on, for each ticket.
+/// How many entries of the world there are for each ticket.
 const ENTRIES_PER_TICKET: usize = 40;
 
-/// Tickets that are worked on at a time.
-const OPEN_TICKETS: usize = 40;
+/// Tickets that people talk about at a time. Older ones are not mentioned again.
+const TICKETS_IN_WORK: usize = 40;
 
 struct Conversation {
     ticket: usize,
     class: u32,
     speakers: Vec<usize>,
-    left: usize,
+    entries_left: usize,
 }
 
 /// A world in the making.
@@ -45,7 +47,7 @@ struct WorldGenerator {
     tickets: Vec<Ticket>,
     entries: Vec<WrittenEntry>,
     statements: Vec<Statement>,
-    /// How the ticket is named whenever this is stated.
+    /// The name of the ticket in all statements of one fact: a question uses it too.
     known: HashMap<(usize, Attribute), String>,
     time: i64,
     /// Milliseconds between two entries, on average.
@@ -53,14 +55,16 @@ struct WorldGenerator {
 }
 
 /// Makes the world of a plan.
-pub(super) fn generate(plan: &Plan) -> TeamWorld {
-    let mut course = WorldGenerator::new(plan);
-    let mut running: Vec<Conversation> = (0..PARALLEL).map(|_| course.begin()).collect();
-    while course.entries.len() < plan.entries {
-        let turn = course.random.below(running.len());
-        course.write_entry(&mut running[turn]);
-        if running[turn].left == 0 {
-            running[turn] = course.begin();
+pub(super) fn generate_world(plan: &Plan) -> TeamWorld {
+    let mut generator = WorldGenerator::new(plan);
+    let mut running: Vec<Conversation> = (0..CONVERSATIONS_AT_A_TIME)
+        .map(|_| generator.begin_conversation())
+        .collect();
+    while generator.entries.len() < plan.entries {
+        let turn = generator.random.below(running.len());
+        generator.write_entry(&mut running[turn]);
+        if running[turn].entries_left == 0 {
+            running[turn] = generator.begin_conversation();
         }
     }
     let WorldGenerator {
@@ -70,23 +74,24 @@ pub(super) fn generate(plan: &Plan) -> TeamWorld {
         entries,
         statements,
         ..
-    } = course;
+    } = generator;
     let mut world = TeamWorld {
         persons,
         audiences,
         entries,
         questions: Vec::new(),
     };
-    world.questions = questions::ask(&world, &statements, plan.questions, random);
+    world.questions = questions::make_questions(&world, &statements, plan.questions, random);
     world
 }
 
 impl WorldGenerator {
     fn new(plan: &Plan) -> Self {
         let mut random = Random::new(plan.seed);
-        let persons: Vec<String> = (0..plan.persons.max(4)).map(label).collect();
-        let audiences = audiences(persons.len(), plan.audiences, &mut random);
-        let worked = i64::from(plan.weeks.max(1)) * 5 * WORKDAY;
+        let persons: Vec<String> = (0..plan.persons.max(4)).map(person_label).collect();
+        let audiences = make_audiences(persons.len(), plan.audiences, &mut random);
+        // Five days a week: the entries then span the weeks of the plan, without the weekends.
+        let worked = i64::from(plan.weeks.max(1)) * 5 * WORKDAY_MS;
         let pace = (worked / i64::try_from(plan.entries.max(1)).unwrap_or(i64::MAX)).max(1);
         Self {
             random,
@@ -96,14 +101,14 @@ impl WorldGenerator {
             entries: Vec::with_capacity(plan.entries),
             statements: Vec::new(),
             known: HashMap::new(),
-            time: START,
+            time: START_MS,
             pace,
         }
     }
 
-    /// A new conversation about one of the tickets in work.
-    fn begin(&mut self) -> Conversation {
-        let wanted = self.entries.len() / ENTRIES_PER_TICKET + OPEN_TICKETS;
+    /// Begins a conversation about one of the tickets in work.
+    fn begin_conversation(&mut self) -> Conversation {
+        let wanted = self.entries.len() / ENTRIES_PER_TICKET + TICKETS_IN_WORK;
         while self.tickets.len() < wanted {
             let ticket = Ticket::new(self.tickets.len(), &mut self.random);
             self.tickets.push(ticket);
@@ -115,23 +120,24 @@ impl WorldGenerator {
             0
         };
         let readers = &self.audiences[class];
+        // The same reader may be drawn twice, so some conversations have two speakers.
         let speakers = (0..3).map(|_| *self.random.pick(readers)).collect();
         Conversation {
-            ticket: self.random.between(wanted - OPEN_TICKETS, wanted),
+            ticket: self.random.between(wanted - TICKETS_IN_WORK, wanted),
             class: u32::try_from(class).unwrap_or(0),
             speakers,
-            left: self.random.between(2, 9),
+            entries_left: self.random.between(2, 9),
         }
     }
 
-    /// The next entry of a conversation.
+    /// Writes the next entry of a conversation.
     fn write_entry(&mut self, conversation: &mut Conversation) {
-        conversation.left -= 1;
+        conversation.entries_left -= 1;
         self.pass_time();
-        let text = if self.random.percent(STATED_PERCENT) {
+        let text = if self.random.percent(STATEMENT_PERCENT) {
             self.state_fact(conversation.ticket)
         } else {
-            talk(
+            phrase_talk(
                 &self.tickets[conversation.ticket],
                 &self.persons,
                 &mut self.random,
@@ -149,9 +155,9 @@ impl WorldGenerator {
     fn state_fact(&mut self, ticket: usize) -> String {
         let attribute = *self.random.pick(&Attribute::ALL);
         let disputed = self.random.percent(25);
-        let (named, standing) = match self.known.get(&(ticket, attribute)) {
+        let (named, kind) = match self.known.get(&(ticket, attribute)) {
             None => (
-                self.tickets[ticket].named(&mut self.random),
+                self.tickets[ticket].name_in_talk(&mut self.random),
                 StatementKind::First,
             ),
             Some(named) if disputed => (named.clone(), StatementKind::Dispute),
@@ -161,32 +167,34 @@ impl WorldGenerator {
             .entry((ticket, attribute))
             .or_insert_with(|| named.clone());
         let entry = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
-        let text = stated(&named, attribute, standing, &self.persons, &mut self.random);
+        let text = phrase_statement(&named, attribute, kind, &self.persons, &mut self.random);
         self.statements.push(Statement {
             entry,
             ticket,
             attribute,
-            standing,
+            kind,
             named,
         });
         text
     }
 
+    /// Moves the clock to the time of the next entry: on average by `pace`, and never out of the
+    /// working hours.
     fn pass_time(&mut self) {
         let pace = usize::try_from(self.pace).unwrap_or(1);
         self.time += i64::try_from(self.random.below(2 * pace)).unwrap_or(0);
-        if (self.time - START).rem_euclid(DAY) > WORKDAY {
-            let days = if (self.time - START).div_euclid(DAY) % 7 == 4 {
-                3
-            } else {
-                1
-            };
-            self.time = START + ((self.time - START).div_euclid(DAY) + days) * DAY;
+        let since_start = self.time - START_MS;
+        if since_start.rem_euclid(DAY_MS) <= WORKDAY_MS {
+            return;
         }
+        let day = since_start.div_euclid(DAY_MS);
+        // The first day is a Monday, so day 4 of a week is a Friday: the next workday is Monday.
+        let days_until_work = if day % 7 == 4 { 3 } else { 1 };
+        self.time = START_MS + (day + days_until_work) * DAY_MS;
     }
 }
 
-fn label(person: usize) -> String {
+fn person_label(person: usize) -> String {
     match ROLES.get(person) {
         Some(role) => (*role).to_owned(),
         None => format!(
@@ -197,8 +205,8 @@ fn label(person: usize) -> String {
     }
 }
 
-/// Everybody, and so many smaller circles of two to five.
-fn audiences(persons: usize, count: usize, random: &mut Random) -> Vec<Vec<usize>> {
+/// All persons as class 0, and `count` smaller circles of up to five.
+fn make_audiences(persons: usize, count: usize, random: &mut Random) -> Vec<Vec<usize>> {
     let mut audiences = vec![(0..persons).collect::<Vec<_>>()];
     for _ in 0..count.max(1) {
         let mut circle: Vec<usize> = (0..random.between(2, 6))

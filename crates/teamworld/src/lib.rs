@@ -98,7 +98,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// All of them.
+    /// All kinds, in the order of the reports.
     pub const ALL: [Self; 7] = [
         Self::Quote,
         Self::Keyword,
@@ -159,7 +159,7 @@ pub struct Question {
 impl TeamWorld {
     /// Generates the world of a plan.
     pub fn new(plan: &Plan) -> Self {
-        generate::generate(plan)
+        generate::generate_world(plan)
     }
 
     /// A person's id.
@@ -170,7 +170,7 @@ impl TeamWorld {
     }
 
     /// The numbers of the classes that a person may read.
-    pub fn readable(&self, person: usize) -> impl Iterator<Item = u32> {
+    pub fn readable_classes(&self, person: usize) -> impl Iterator<Item = u32> {
         let classes = (0..).zip(&self.audiences);
         classes
             .filter(move |(_, readers)| readers.contains(&person))

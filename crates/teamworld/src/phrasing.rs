@@ -16,7 +16,6 @@ pub(super) enum Attribute {
 }
 
 impl Attribute {
-    /// All of them.
     pub(super) const ALL: [Self; 6] = [
         Self::Owner,
         Self::Deadline,
@@ -41,8 +40,7 @@ pub(super) struct Phrasing {
     pub(super) latest: &'static str,
 }
 
-/// How this attribute is spoken of.
-pub(super) fn phrasing(attribute: Attribute) -> Phrasing {
+pub(super) fn phrasing_of(attribute: Attribute) -> Phrasing {
     match attribute {
         Attribute::Owner => Phrasing {
             stated: &[

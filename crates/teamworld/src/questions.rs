@@ -1,19 +1,19 @@
-//! Questions with their answers, drawn from what was stated.
+//! Questions about the statements of a world, with their answers.
 
 use std::collections::HashMap;
 
 use super::conversation::{Statement, StatementKind};
-use super::phrasing::{Attribute, phrasing};
+use super::phrasing::{Attribute, phrasing_of};
 use super::random::Random;
 use super::{Question, QuestionKind, TeamWorld, TimeWindow, WrittenEntry};
 
 /// A question about more statements than this has no clear answer.
 const GOLD_MAX: usize = 3;
 
-/// So far around an answer a window reaches: an hour.
+/// How far a time window reaches before and after the answer: an hour.
 const WINDOW_MILLIS: i64 = 60 * 60 * 1000;
 
-/// All that is known when questions are made up.
+/// The material from which questions are made.
 struct QuestionMaker<'a> {
     world: &'a TeamWorld,
     statements: &'a [Statement],
@@ -21,8 +21,8 @@ struct QuestionMaker<'a> {
     random: Random,
 }
 
-/// Up to `count` questions of each kind.
-pub(super) fn ask(
+/// Makes up to `count` questions of each kind.
+pub(super) fn make_questions(
     world: &TeamWorld,
     statements: &[Statement],
     count: usize,
@@ -35,7 +35,7 @@ pub(super) fn ask(
             .or_default()
             .push(number);
     }
-    let mut asker = QuestionMaker {
+    let mut maker = QuestionMaker {
         world,
         statements,
         by_fact,
@@ -43,15 +43,15 @@ pub(super) fn ask(
     };
     let mut questions = Vec::new();
     for kind in QuestionKind::ALL {
-        // Not every statement suits every kind.
-        let tries = (0..count * 50).filter_map(|_| asker.question(kind));
+        // Not every statement suits every kind, so many are tried for each question.
+        let tries = (0..count * 50).filter_map(|_| maker.make_question(kind));
         questions.extend(tries.take(count));
     }
     questions
 }
 
 impl<'a> QuestionMaker<'a> {
-    fn question(&mut self, kind: QuestionKind) -> Option<Question> {
+    fn make_question(&mut self, kind: QuestionKind) -> Option<Question> {
         if self.statements.is_empty() {
             return None;
         }
@@ -60,13 +60,13 @@ impl<'a> QuestionMaker<'a> {
         let readers = &self.world.audiences[class as usize];
         let reader = *self.random.pick(readers);
         match kind {
-            QuestionKind::Quote => self.quote(&statement, reader),
-            QuestionKind::Keyword => self.keyword(&statement, reader),
-            QuestionKind::Author => self.by_author(&statement, reader),
-            QuestionKind::Window => self.in_window(&statement, reader),
-            QuestionKind::Paraphrase => self.paraphrase(&statement, reader),
-            QuestionKind::Latest => self.latest(&statement, reader),
-            QuestionKind::Unanswerable => self.unanswerable(&statement),
+            QuestionKind::Quote => self.ask_quote(&statement, reader),
+            QuestionKind::Keyword => self.ask_keyword(&statement, reader),
+            QuestionKind::Author => self.ask_by_author(&statement, reader),
+            QuestionKind::Window => self.ask_in_window(&statement, reader),
+            QuestionKind::Paraphrase => self.ask_paraphrase(&statement, reader),
+            QuestionKind::Latest => self.ask_latest(&statement, reader),
+            QuestionKind::Unanswerable => self.ask_unanswerable(&statement),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> QuestionMaker<'a> {
     }
 
     /// The statements of the same fact that a reader may see, in order.
-    fn visible(&self, statement: &Statement, reader: usize) -> Vec<&Statement> {
+    fn visible_statements(&self, statement: &Statement, reader: usize) -> Vec<&Statement> {
         let same = &self.by_fact[&(statement.ticket, statement.attribute)];
         let sees = |other: &&Statement| {
             self.world.audiences[self.entry_of(other).class as usize].contains(&reader)
@@ -86,8 +86,8 @@ impl<'a> QuestionMaker<'a> {
             .collect()
     }
 
-    /// The answer's entries, if they are few enough.
-    fn gold<'s>(statements: impl IntoIterator<Item = &'s Statement>) -> Option<Vec<u32>> {
+    /// The entries of these statements, unless they are too many for a clear answer.
+    fn few_entries<'s>(statements: impl IntoIterator<Item = &'s Statement>) -> Option<Vec<u32>> {
         let gold: Vec<u32> = statements
             .into_iter()
             .map(|statement| statement.entry)
@@ -95,7 +95,7 @@ impl<'a> QuestionMaker<'a> {
         (1..=GOLD_MAX).contains(&gold.len()).then_some(gold)
     }
 
-    fn plain(kind: QuestionKind, reader: usize, text: String, gold: Vec<u32>) -> Question {
+    fn plain_question(kind: QuestionKind, reader: usize, text: String, gold: Vec<u32>) -> Question {
         Question {
             kind,
             reader,
@@ -107,7 +107,7 @@ impl<'a> QuestionMaker<'a> {
     }
 
     /// A piece of the text in quotes, at least five words long; or all of it without.
-    fn quote(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+    fn ask_quote(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let text = &self.entry_of(statement).text;
         let spaces = text.match_indices(' ').map(|(at, _)| at + 1);
         let starts: Vec<usize> = std::iter::once(0).chain(spaces).collect();
@@ -118,19 +118,25 @@ impl<'a> QuestionMaker<'a> {
         } else {
             (text.clone(), text.clone())
         };
-        let reads: Vec<u32> = self.world.readable(reader).collect();
+        // The same words may stand in several entries, and each of them is an answer.
+        let reads: Vec<u32> = self.world.readable_classes(reader).collect();
         let holds = |said: &WrittenEntry| reads.contains(&said.class) && said.text.contains(&piece);
         let entries = (0..).zip(&self.world.entries);
         let gold: Vec<u32> = entries
             .filter(|(_, said)| holds(said))
             .map(|(number, _)| number)
             .collect();
-        Some(Self::plain(QuestionKind::Quote, reader, text, gold))
+        Some(Self::plain_question(
+            QuestionKind::Quote,
+            reader,
+            text,
+            gold,
+        ))
     }
 
     /// The ticket as the statement names it, and one word that all phrasings of the attribute
     /// share.
-    fn words(statement: &Statement) -> String {
+    fn keywords_of(statement: &Statement) -> String {
         let word = match statement.attribute {
             Attribute::Owner => "owner",
             Attribute::Deadline => "deadline",
@@ -142,25 +148,25 @@ impl<'a> QuestionMaker<'a> {
         format!("{} {word}", statement.named)
     }
 
-    fn keyword(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let gold = Self::gold(self.visible(statement, reader))?;
-        Some(Self::plain(
+    fn ask_keyword(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+        let gold = Self::few_entries(self.visible_statements(statement, reader))?;
+        Some(Self::plain_question(
             QuestionKind::Keyword,
             reader,
-            Self::words(statement),
+            Self::keywords_of(statement),
             gold,
         ))
     }
 
-    fn by_author(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+    fn ask_by_author(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let author = self.entry_of(statement).author;
-        let mut same = self.visible(statement, reader);
+        let mut same = self.visible_statements(statement, reader);
         same.retain(|other| self.entry_of(other).author == author);
-        let question = Self::plain(
+        let question = Self::plain_question(
             QuestionKind::Author,
             reader,
-            Self::words(statement),
-            Self::gold(same)?,
+            Self::keywords_of(statement),
+            Self::few_entries(same)?,
         );
         Some(Question {
             author: Some(author),
@@ -168,27 +174,29 @@ impl<'a> QuestionMaker<'a> {
         })
     }
 
-    fn in_window(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+    fn ask_in_window(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
         let time = self.entry_of(statement).time;
         let window = TimeWindow {
             from: Some(time - WINDOW_MILLIS),
             to: Some(time + WINDOW_MILLIS),
         };
-        let mut same = self.visible(statement, reader);
+        let mut same = self.visible_statements(statement, reader);
         same.retain(|other| window.contains(self.entry_of(other).time));
-        let question = Self::plain(
+        let question = Self::plain_question(
             QuestionKind::Window,
             reader,
-            Self::words(statement),
-            Self::gold(same)?,
+            Self::keywords_of(statement),
+            Self::few_entries(same)?,
         );
         Some(Question { window, ..question })
     }
 
-    fn paraphrase(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let gold = Self::gold(self.visible(statement, reader))?;
-        let template = *self.random.pick(phrasing(statement.attribute).paraphrase);
-        Some(Self::plain(
+    fn ask_paraphrase(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+        let gold = Self::few_entries(self.visible_statements(statement, reader))?;
+        let template = *self
+            .random
+            .pick(phrasing_of(statement.attribute).paraphrase);
+        Some(Self::plain_question(
             QuestionKind::Paraphrase,
             reader,
             template.replace("{s}", &statement.named),
@@ -197,23 +205,26 @@ impl<'a> QuestionMaker<'a> {
     }
 
     /// The last statement that is no dispute; at least one was made before it.
-    fn latest(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
-        let visible = self.visible(statement, reader);
+    fn ask_latest(&mut self, statement: &Statement, reader: usize) -> Option<Question> {
+        let visible = self.visible_statements(statement, reader);
         let (last, before) = visible.split_last()?;
-        if last.standing != StatementKind::Update
-            || before.is_empty()
-            || visible.len() > GOLD_MAX + 1
-        {
+        // After a dispute it is open which statement holds.
+        if last.kind != StatementKind::Update || before.is_empty() || visible.len() > GOLD_MAX + 1 {
             return None;
         }
         let gold = vec![last.entry];
-        let text = phrasing(statement.attribute)
+        let text = phrasing_of(statement.attribute)
             .latest
             .replace("{s}", &statement.named);
-        Some(Self::plain(QuestionKind::Latest, reader, text, gold))
+        Some(Self::plain_question(
+            QuestionKind::Latest,
+            reader,
+            text,
+            gold,
+        ))
     }
 
-    fn unanswerable(&mut self, statement: &Statement) -> Option<Question> {
+    fn ask_unanswerable(&mut self, statement: &Statement) -> Option<Question> {
         let readers = &self.world.audiences[self.entry_of(statement).class as usize];
         let others: Vec<usize> = (0..self.world.persons.len())
             .filter(|person| !readers.contains(person))
@@ -222,10 +233,10 @@ impl<'a> QuestionMaker<'a> {
             return None;
         }
         let reader = *self.random.pick(&others);
-        Some(Self::plain(
+        Some(Self::plain_question(
             QuestionKind::Unanswerable,
             reader,
-            Self::words(statement),
+            Self::keywords_of(statement),
             vec![statement.entry],
         ))
     }

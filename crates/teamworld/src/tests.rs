@@ -37,7 +37,7 @@ fn worlds_are_as_they_are_described() {
         assert_eq!(asked.count(), 300, "{kind:?}");
     }
     for question in &world.questions {
-        let reads: Vec<u32> = world.readable(question.reader).collect();
+        let reads: Vec<u32> = world.readable_classes(question.reader).collect();
         let sees = |entry: &u32| reads.contains(&world.entries[*entry as usize].class);
         assert_eq!(
             question.gold.iter().all(sees),

@@ -35,14 +35,34 @@ pub(super) fn open_store(data: &Path) -> Result<Store> {
         .context("cannot open the store")
 }
 
-/// Writes the world; its contexts and the ids of its entries.
+/// Writes the world. Returns its contexts and the ids of its entries.
 pub(super) fn write_world(
     team: &TeamWorld,
     store: &Store,
 ) -> Result<(WorldContexts, Vec<EntryId>)> {
     let name = parse_name(WORLD)?;
+    let contexts = make_contexts(&name, store)?;
+    let mut place = WorldLog::new(contexts);
+    append_facts(store, &mut place, &founding_facts(name, team)?)?;
+    let mut writer = FactWriter {
+        team,
+        ids: Ids::from_seed(&[1; 32]),
+        entries: Vec::new(),
+    };
+    // Many bundles in one append: one sync each would take an hour for a million entries.
+    for said in team.entries.chunks(APPENDED) {
+        let (written, all) = (writer.entries.len(), team.entries.len());
+        if written.is_multiple_of(TOLD) {
+            report_progress(&format!("writing entry {written} of {all}"));
+        }
+        append_facts(store, &mut place, &writer.next_facts(said)?)?;
+    }
+    Ok((contexts, writer.entries))
+}
+
+fn make_contexts(name: &Name, store: &Store) -> Result<WorldContexts> {
     let mut contexts = Vec::new();
-    for command in create_contexts(&name, ForkBase::default()) {
+    for command in create_contexts(name, ForkBase::default()) {
         match store.run(command)? {
             Outcome::Created(created) => contexts.push(created.context),
             other => bail!("an unexpected outcome: {other:?}"),
@@ -51,43 +71,25 @@ pub(super) fn write_world(
     let [reality, audit, derived] = contexts[..] else {
         bail!("a context is missing");
     };
-    let contexts = WorldContexts {
+    Ok(WorldContexts {
         reality,
         audit,
         derived,
-    };
-    let mut place = WorldLog::new(contexts);
+    })
+}
+
+/// The first facts of a world: its configuration and its persons.
+fn founding_facts(name: Name, team: &TeamWorld) -> Result<Vec<Fact>> {
     let start = WorldTime::from_timestamp(Timestamp(1));
-    let mut first = vec![Fact::Config(Box::new(Config::new(
-        name,
-        Profile::Narrative,
-        start,
-    )))];
+    let config = Config::new(name, Profile::Narrative, start);
+    let mut facts = vec![Fact::Config(Box::new(config))];
     for label in &team.persons {
-        let (id, label) = (self::parse_name(&label.to_uppercase())?, label.clone());
-        first.push(Fact::Person(Person {
-            label,
-            ..Person::with_id(id)
+        facts.push(Fact::Person(Person {
+            label: label.clone(),
+            ..Person::with_id(parse_name(&label.to_uppercase())?)
         }));
     }
-    append_facts(store, &mut place, &first)?;
-    let mut writer = FactWriter {
-        team,
-        ids: Ids::from_seed(&[1; 32]),
-        entries: Vec::new(),
-    };
-    // Many bundles in one append: one sync each would take an hour for a million entries.
-    for said in team.entries.chunks(APPENDED) {
-        if writer.entries.len().is_multiple_of(TOLD) {
-            report_progress(&format!(
-                "writing entry {} of {}",
-                writer.entries.len(),
-                team.entries.len()
-            ));
-        }
-        append_facts(store, &mut place, &writer.next_facts(said)?)?;
-    }
-    Ok((contexts, writer.entries))
+    Ok(facts)
 }
 
 fn append_facts(store: &Store, place: &mut WorldLog, facts: &[Fact]) -> Result<()> {

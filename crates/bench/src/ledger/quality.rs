@@ -140,7 +140,7 @@ fn score_hits(question: &Question, hits: &[Hit]) -> f64 {
 
 /// The classes that a person may read, as search takes them.
 pub(super) fn readable_classes(world: &TeamWorld, person: usize) -> Vec<ClassId> {
-    world.readable(person).map(ClassId).collect()
+    world.readable_classes(person).map(ClassId).collect()
 }
 
 /// The time window of a question, as search takes it.

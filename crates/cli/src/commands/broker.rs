@@ -32,7 +32,7 @@ pub(crate) async fn run_broker(args: &BrokerArgs, app: &mut App) -> Result<()> {
         tokio::select! {
             () = shutdown.requested() => {}
             // Another broker may bind the same path, for example after the directory was cleaned.
-            () = broker.replaced() => told = Err(Failure::new("another broker has taken the place of this one").into()),
+            () = broker.wait_until_replaced() => told = Err(Failure::new("another broker has taken the place of this one").into()),
         }
     }
     broker.shutdown().await;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
+use serde_json::Value;
 use turnkeep_journal::{FileStorage, Storage};
 use turnkeep_ledger::log::{FoundWorld, WorldLog, find_worlds};
 use turnkeep_store::Options;
@@ -36,12 +37,8 @@ pub(crate) struct RepairArgs {
 pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     let config = app.config_of_files(&ServeFlags::default())?;
     let from = DataDir::new(&config.data.value);
-    if !from.has_log() {
-        return Err(from.missing_store_error());
-    }
-    from.refuse_unfinished()?;
-    from.refuse_unreadable()?;
     // All checks of the old directory come before the new one is made.
+    check_old_dir(&from)?;
     refuse_inside(&args.to, from.path())?;
     let access = block_on(local::lock_or_read_only(&from))?;
     let old: Arc<dyn Storage> = match access {
@@ -55,12 +52,9 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
     if app.out.is_json() {
-        let mut json = verify::report_json(&report);
-        let closed = broken?;
-        let names = closed.iter().map(|world| world.name.as_str());
-        json["closed_worlds"] = names.collect();
-        return app.out.json(&json);
+        return app.out.json(&repair_json(&report, &broken?));
     }
+    // The report comes before a failure to read the worlds: the copy is complete without them.
     verify::print_report(&report, app)?;
     app.out.line(format!(
         "What is sound is in {}; {} is as it was.",
@@ -71,6 +65,20 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
         print_broken_world(&world, app)?;
     }
     Ok(())
+}
+
+fn check_old_dir(dir: &DataDir) -> Result<()> {
+    if !dir.has_log() {
+        return Err(dir.missing_store_error());
+    }
+    dir.refuse_unfinished()?;
+    dir.refuse_unreadable()
+}
+
+fn repair_json(report: &Report, closed: &[FoundWorld]) -> Value {
+    let mut json = verify::report_json(report);
+    json["closed_worlds"] = closed.iter().map(|world| world.name.as_str()).collect();
+    json
 }
 
 fn copy_sound(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, app: &App) -> Result<Report> {

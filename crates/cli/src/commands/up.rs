@@ -1,6 +1,7 @@
 //! `turnkeep up`: runs the server, and a broker beside it.
 
 use std::net::SocketAddr;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -47,7 +48,7 @@ pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
     if let Some(broker) = &broker {
         local.show_terminals(broker);
     }
-    // The note comes last: whoever reads it finds a complete server.
+    // The note comes last, so that a command that reads it finds a complete server.
     let noted = note_of(&local, &config).and_then(|note| dir.leave_note(&note));
     let announced =
         noted.and_then(|()| announce_server(&local, broker.as_ref(), &config, &dir, app));
@@ -141,7 +142,7 @@ fn announce_server(
 ) -> Result<()> {
     let socket = broker.map(RunningBroker::socket);
     if app.out.is_json() {
-        let line = json!({
+        app.out.json(&json!({
             "pid": std::process::id(),
             "data": dir.path(),
             "tcp": local.tcp_addr().to_string(),
@@ -149,10 +150,21 @@ fn announce_server(
             "durability": durability_text(config.durability.value),
             "broker": socket,
             "link": local.status_page_link(),
-        });
-        app.out.json(&line)?;
-        return app.out.flush();
+        }))?;
+    } else {
+        print_addresses(local, socket, config, dir, app)?;
     }
+    // A program that waits for these lines reads them from a pipe, which is buffered.
+    app.out.flush()
+}
+
+fn print_addresses(
+    local: &LocalServer,
+    socket: Option<&Path>,
+    config: &Config,
+    dir: &DataDir,
+    app: &mut App,
+) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     app.out
         .line(format!("turnkeep {version} is up. Ctrl-C stops it."))?;
@@ -174,8 +186,7 @@ fn announce_server(
         ("Data", dir.path().display().to_string()),
         ("Durability", durability_promise(config, app)),
         ("Open", link),
-    ])?;
-    app.out.flush()
+    ])
 }
 
 fn durability_promise(config: &Config, app: &App) -> String {

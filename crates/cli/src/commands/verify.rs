@@ -90,8 +90,8 @@ impl LogAccess {
                     _lock: Some(lock),
                 })
             }
-            // A server runs here. It may append while this command reads, so the end is what it was
-            // at the start.
+            // A server runs here. It may append while this command reads, so only the log up to its
+            // present end is checked.
             Err(LockError::Held { .. }) => {
                 eprintln!("note: {path} is in use: this checks what was durable when it began");
                 Ok(Self {

@@ -95,17 +95,12 @@ pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     check_names(args)?;
     let profile = choose_profile(args, &config.presets)?;
-    let framing = if args.bracketed {
-        PasteFraming::Bracketed
-    } else {
-        PasteFraming::Plain
-    };
-    let (injector, injected) = inject_queue(framing)?;
+    let (injector, injected) = inject_queue(paste_framing(args))?;
     let session = session_id()?;
-    let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
     let share = args.share.then(SharedTerminal::new);
     let relay = broker_outlet(args, &session, &profile, (injector, share.clone()))?;
     let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
+    let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
     outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
     outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
     let (hooks, setup) = open_hooks(args, &session, &profile)?;
@@ -129,13 +124,27 @@ pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
     };
     let report = turnkeep_pty::wrap::run(&options, Box::new(capture), injected);
     let report = report.map_err(explain_wrap_error)?;
-    let hint = fit::wrap_hint(&preset, counts.turns(), counts.unanswered());
-    // Hints are for a person at a terminal. Notes and problems are for everybody.
-    let hint = hint.filter(|_| std::io::stdin().is_terminal() && std::io::stderr().is_terminal());
+    let hint = hint_for_person(&preset, &counts);
     for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
         eprintln!("turnkeep: {note}");
     }
     end_as(report.ending)
+}
+
+fn paste_framing(args: &WrapArgs) -> PasteFraming {
+    if args.bracketed {
+        PasteFraming::Bracketed
+    } else {
+        PasteFraming::Plain
+    }
+}
+
+/// What to do about a profile that does not fit the program. Only a person at a terminal gets it:
+/// in a script it would be noise.
+fn hint_for_person(preset: &str, counts: &SessionCounts) -> Option<String> {
+    let is_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let hint = fit::wrap_hint(preset, counts.turns(), counts.unanswered());
+    hint.filter(|_| is_person)
 }
 
 /// Variables that a terminal multiplexer sets for the programs inside it.

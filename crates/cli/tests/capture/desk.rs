@@ -12,13 +12,13 @@ use turnkeep_client::broker::{Connection, socket_path};
 use turnkeep_types::broker::{CompletedTurn, Register, Role};
 
 use crate::program::{Running, eventually, output};
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Sandbox, ServerProcess};
 
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Desk {
     pub(crate) sandbox: Sandbox,
-    pub(crate) broker: Option<Running>,
+    pub(crate) broker: Option<ServerProcess>,
 }
 
 impl Desk {
@@ -36,16 +36,8 @@ impl Desk {
     pub(crate) fn with_broker(display: Option<&str>) -> Self {
         let mut desk = Self::bare();
         let mut command = desk.command(&["broker"]);
-        command
-            .envs(display.map(|display| ("DISPLAY", display)))
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit());
-        desk.broker = Some(Running(command.spawn().unwrap()));
-        eventually("the broker listens", || {
-            let ended = desk.broker.as_mut().unwrap().0.try_wait().unwrap();
-            assert!(ended.is_none(), "the broker ended: {ended:?}");
-            Connection::open(&desk.socket(), Role::Client, PATIENCE).ok()
-        });
+        command.envs(display.map(|display| ("DISPLAY", display)));
+        desk.broker = Some(ServerProcess::start(&mut command));
         desk
     }
 
@@ -113,7 +105,7 @@ impl Desk {
     }
 }
 
-/// What a wrapper is told to inject.
+/// The next content that the broker sends to a wrapper for injection.
 pub(crate) fn injected(wrapper: &mut Connection) -> Vec<u8> {
     wrapper.next_inject(PATIENCE).unwrap().content.to_vec()
 }

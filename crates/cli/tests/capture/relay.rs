@@ -1,5 +1,5 @@
-//! Two wrapped programs under tmux: what one says is captured and typed into the other, into a file
-//! and out of the command line, byte for byte.
+//! Two wrapped programs under tmux: a turn of one is captured and delivered byte for byte, as keys of
+//! the other, into a file and to standard output.
 
 use std::fs;
 use std::path::Path;

@@ -13,8 +13,8 @@ mod writer;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::process::{Pid, Signal, kill_process};
-use sandbox::{Sandbox, Server};
+use rustix::process::{Signal, kill_process};
+use sandbox::{Sandbox, ServerProcess};
 
 use crate::log::Log;
 use crate::writer::{Kept, Writer};
@@ -24,18 +24,13 @@ const WRITERS: u64 = 4;
 /// A kill comes after one ack at least and this many at most.
 const ACKS_MAX: u64 = 70;
 
-fn start(sandbox: &Sandbox) -> Server {
+fn start(sandbox: &Sandbox) -> ServerProcess {
     sandbox.up(&["--no-auth"])
 }
 
-fn address(server: &Server) -> &str {
-    server.said["tcp"].as_str().unwrap()
-}
-
 /// Lets all writers write until `acks` answers have come, and kills the server at that very moment.
-fn write_until_killed(server: &Server, writers: &mut [Writer], acks: u64) {
-    let pid = i32::try_from(server.said["pid"].as_u64().unwrap()).unwrap();
-    let pid = Pid::from_raw(pid).unwrap();
+fn write_until_killed(server: &ServerProcess, writers: &mut [Writer], acks: u64) {
+    let pid = server.pid();
     let counted = AtomicU64::new(0);
     let on_ack = || {
         if counted.fetch_add(1, Ordering::Relaxed) + 1 == acks {
@@ -44,7 +39,7 @@ fn write_until_killed(server: &Server, writers: &mut [Writer], acks: u64) {
     };
     std::thread::scope(|scope| {
         for writer in writers {
-            scope.spawn(|| writer.write_until_the_end(address(server), &on_ack));
+            scope.spawn(|| writer.write_until_the_end(server.tcp(), &on_ack));
         }
     });
     assert!(
@@ -53,7 +48,8 @@ fn write_until_killed(server: &Server, writers: &mut [Writer], acks: u64) {
     );
 }
 
-/// Everything that was acked is in the log as it was acked; what is in the log was asked for, once.
+/// Every acked append is in the log as it was acked. Every append in the log was requested, and is
+/// there once.
 fn check(log: &Log, writers: &[Writer]) {
     let asked: BTreeMap<&[u8], &[Vec<u8>]> = writers.iter().flat_map(Writer::asked).collect();
     for append in &log.appends {
@@ -116,7 +112,7 @@ fn nothing_acked_is_lost_or_doubled_by_killing_the_server_again_and_again() {
     }
     let server = start(&sandbox);
     for writer in &mut writers {
-        writer.finish(address(&server));
+        writer.finish(server.tcp());
     }
     let log = Log::read(&sandbox.data());
     check(&log, &writers);
@@ -128,7 +124,7 @@ fn nothing_acked_is_lost_or_doubled_by_killing_the_server_again_and_again() {
     );
     for context in 1..=log.heads.len() as u64 {
         assert_eq!(
-            writer::read_back(address(&server), context),
+            writer::read_back(server.tcp(), context),
             log.path(context),
             "context {context}"
         );

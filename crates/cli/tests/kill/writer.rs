@@ -236,7 +236,7 @@ pub(crate) fn read_back(address: &str, context: u64) -> Vec<Told> {
 struct Peer {
     stream: TcpStream,
     input: BytesMut,
-    /// The keys of what was sent, by request id.
+    /// The keys of the requests, by request id.
     keys: Vec<Vec<u8>>,
 }
 

@@ -1,13 +1,17 @@
 //! A place to run the real binary: a home of its own, and transcripts that read the same every
 //! time.
 
+mod server_process;
+
 use std::fmt::Write as _;
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+pub(crate) use server_process::{ServerProcess, UP};
 
 /// A bundle with one type, `com.example.Message@1`.
 pub(crate) const BUNDLE: &str = r#"{
@@ -123,76 +127,15 @@ impl Sandbox {
         self
     }
 
-    /// Starts `turnkeep up` on free ports and waits until it says where it listens.
-    pub(crate) fn up(&self, more: &[&str]) -> Server {
-        self.start(
-            &[
-                &[
-                    "up",
-                    "--listen",
-                    "127.0.0.1:0",
-                    "--http",
-                    "127.0.0.1:0",
-                    "--json",
-                ],
-                more,
-            ]
-            .concat(),
-        )
+    /// Starts `turnkeep up` on free ports and waits until it listens.
+    pub(crate) fn up(&self, more: &[&str]) -> ServerProcess {
+        ServerProcess::start(&mut self.command(&[&UP, more].concat()))
     }
 
     /// Starts it again where another one was.
-    pub(crate) fn up_at(&self, tcp: &str, http: &str) -> Server {
-        self.start(&["up", "--listen", tcp, "--http", http, "--json"])
-    }
-
-    fn start(&self, args: &[&str]) -> Server {
-        let mut child = self.command(args).stderr(Stdio::inherit()).spawn().unwrap();
-        let mut stdout = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        stdout.read_line(&mut line).unwrap();
-        let said =
-            serde_json::from_str(&line).unwrap_or_else(|_| panic!("`turnkeep up` said {line:?}"));
-        Server {
-            child,
-            said,
-            _stdout: stdout,
-        }
-    }
-}
-
-/// A running `turnkeep up`, killed when it is dropped.
-pub(crate) struct Server {
-    child: Child,
-    pub(crate) said: Value,
-    _stdout: BufReader<ChildStdout>,
-}
-
-impl Server {
-    pub(crate) fn http(&self) -> &str {
-        self.said["http"].as_str().unwrap()
-    }
-
-    /// Asks it to end and waits.
-    pub(crate) fn terminate(mut self) -> ExitStatus {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        self.child.wait().unwrap()
-    }
-
-    /// Kills it at once.
-    pub(crate) fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if self.child.try_wait().unwrap().is_none() {
-            self.child.kill().unwrap();
-            self.child.wait().unwrap();
-        }
+    pub(crate) fn up_at(&self, tcp: &str, http: &str) -> ServerProcess {
+        let args = ["up", "--listen", tcp, "--http", http, "--json"];
+        ServerProcess::start(&mut self.command(&args))
     }
 }
 

@@ -36,7 +36,7 @@ fn the_shells_job_control_works_on_it() {
 fn job_control_inside_the_program_is_its_own() {
     let mut terminal = Terminal::wrap(&["--", "bash", "--norc", "--noprofile", "-i"]);
     terminal.until("$ ");
-    // Only what is typed after the shell has given the terminal away is echoed.
+    // The terminal echoes only keys that come after the shell has given it away.
     terminal.type_bytes(b"sh -c 'echo begun; exec cat'\n");
     terminal.until("begun\r\n");
     terminal.type_bytes(b"in cat\n");

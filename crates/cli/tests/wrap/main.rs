@@ -7,6 +7,9 @@ mod paste;
 mod pipe;
 mod recording;
 mod relay;
+#[allow(dead_code, reason = "each test file uses a part of it")]
+#[path = "../sandbox/server_process.rs"]
+mod server_process;
 mod share;
 mod terminal;
 

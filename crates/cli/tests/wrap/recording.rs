@@ -1,4 +1,4 @@
-//! Recordings: what was recorded, replayed, gives what was found while it happened.
+//! Recordings: a replay finds the same turns as the wrapper found live.
 
 use std::path::Path;
 use std::process::Command;

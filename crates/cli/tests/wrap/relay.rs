@@ -2,51 +2,34 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
 use turnkeep_client::broker::{Connection, socket_path};
-use turnkeep_server::broker::{BrokerConfig, Outlets, RunningBroker, start};
 use turnkeep_types::broker::{AgentState, FoundTurn, GetTurn, Paste, Role, SessionInfo};
-use turnkeep_types::{ManualClock, Timestamp};
 
+use crate::server_process::ServerProcess;
 use crate::share::Up;
 use crate::terminal::{TURNKEEP, Terminal};
 
 const BASH: [&str; 5] = ["--", "bash", "--norc", "--noprofile", "-i"];
 
-/// A broker in this process.
-pub(crate) struct Broker {
-    runtime: Runtime,
-    running: Option<RunningBroker>,
-}
+/// A running `turnkeep broker`.
+pub(crate) struct Broker(ServerProcess);
 
 impl Broker {
     pub(crate) fn start(dir: &Path) -> Self {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(1)
-            .enable_all()
-            .build()
-            .unwrap();
-        let clock = Arc::new(ManualClock::new(Timestamp(1)));
-        let entered = runtime.enter();
-        let running = start(
-            BrokerConfig::new(socket_path(dir)),
-            Outlets::default(),
-            clock,
-        )
-        .unwrap();
-        drop(entered);
-        Self {
-            runtime,
-            running: Some(running),
-        }
+        let mut command = Command::new(TURNKEEP);
+        // Without the variables of a desktop, so that the broker looks for none.
+        command
+            .arg("broker")
+            .env_clear()
+            .env("HOME", dir)
+            .env("XDG_RUNTIME_DIR", dir);
+        Self(ServerProcess::start(&mut command))
     }
 
-    pub(crate) fn stop(mut self) {
-        let running = self.running.take().unwrap();
-        self.runtime.block_on(running.shutdown());
+    pub(crate) fn stop(self) {
+        assert!(self.0.terminate().success());
     }
 }
 

@@ -1,9 +1,8 @@
 //! A shared terminal, watched in another terminal and over a WebSocket.
 
-use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -13,12 +12,13 @@ use tokio_tungstenite::tungstenite::{self, Message, WebSocket};
 use turnkeep_types::broker::SessionInfo;
 
 use crate::relay::{Broker, client, session};
+use crate::server_process::{ServerProcess, UP};
 use crate::terminal::{TURNKEEP, Terminal};
 
 /// The longest that anything here may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A program that has painted, and prints what it is sent.
+/// A program that has painted, and echoes its input.
 fn shared(dir: &Path, name: &str, args: &[&str]) -> Terminal {
     let script = "stty raw -echo; printf 'first\\r\\n\\033[31mred\\033[m'; exec cat";
     let args = [&["--name", name], args, &["--", "sh", "-c", script]].concat();
@@ -110,50 +110,27 @@ fn a_watcher_of_a_flood_comes_to_the_end_of_it() {
     broker.stop();
 }
 
-/// A running `turnkeep up` with a broker inside, killed when it is dropped.
+/// A running `turnkeep up` with a broker inside.
 pub(crate) struct Up {
-    child: Child,
-    http: String,
-    token: String,
+    server: ServerProcess,
 }
 
 impl Up {
     pub(crate) fn start(dir: &Path) -> Self {
         let mut command = Command::new(TURNKEEP);
-        command.args([
-            "up",
-            "--listen",
-            "127.0.0.1:0",
-            "--http",
-            "127.0.0.1:0",
-            "--json",
-        ]);
         command
+            .args(UP)
             .env("HOME", dir)
             .env("XDG_RUNTIME_DIR", dir)
-            .env_remove("XDG_DATA_HOME")
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let said: Value = serde_json::from_str(&line).unwrap();
-        let (http, link) = (
-            said["http"].as_str().unwrap(),
-            said["link"].as_str().unwrap(),
-        );
-        let token = link.split_once("token=").unwrap().1;
+            .env_remove("XDG_DATA_HOME");
         Self {
-            child,
-            http: http.to_owned(),
-            token: token.to_owned(),
+            server: ServerProcess::start(&mut command),
         }
     }
 
     /// A request for a session's terminal with these headers.
     fn request(&self, session: &str, headers: &[(&'static str, &str)]) -> Request {
-        let mut request = format!("ws://{}/ws?session={session}", self.http)
+        let mut request = format!("ws://{}/ws?session={session}", self.server.http())
             .into_client_request()
             .unwrap();
         for (name, value) in headers {
@@ -163,7 +140,7 @@ impl Up {
     }
 
     fn connect(&self, request: Request) -> Result<WebSocket<TcpStream>, u16> {
-        let stream = TcpStream::connect(&self.http).unwrap();
+        let stream = TcpStream::connect(self.server.http()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         match tungstenite::client(request, stream) {
             Ok((socket, _)) => Ok(socket),
@@ -175,16 +152,9 @@ impl Up {
     }
 
     fn watch(&self, session: &str) -> WebSocket<TcpStream> {
-        let bearer = format!("Bearer {}", self.token);
+        let bearer = format!("Bearer {}", self.server.token());
         self.connect(self.request(session, &[("authorization", &bearer)]))
             .unwrap()
-    }
-}
-
-impl Drop for Up {
-    fn drop(&mut self) {
-        self.child.kill().ok();
-        self.child.wait().ok();
     }
 }
 
@@ -291,8 +261,8 @@ fn a_websocket_that_may_not_watch_is_refused_or_closed_with_the_reason() {
             (expect.0, expect.1.to_owned())
         );
     }
-    let bearer = format!("Bearer {}", up.token);
-    let ours = format!("http://{}", up.http);
+    let bearer = format!("Bearer {}", up.server.token());
+    let ours = format!("http://{}", up.server.http());
     // (headers, status)
     let cases: [(&[(&'static str, &str)], u16); 4] = [
         (&[], 401),
@@ -325,7 +295,6 @@ fn a_server_that_stops_says_so_to_those_who_watch() {
     let SessionInfo { session: id, .. } = session(&mut client, &mut wrapped, "one", |_| true);
     let mut socket = up.watch(&id);
     until(&mut socket, "red");
-    let pid = rustix::process::Pid::from_child(&up.child);
-    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    rustix::process::kill_process(up.server.pid(), rustix::process::Signal::TERM).unwrap();
     assert_eq!(closed(&mut socket), (1001, "the server stops".to_owned()));
 }

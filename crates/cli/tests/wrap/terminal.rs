@@ -183,7 +183,7 @@ impl Terminal {
         }
     }
 
-    /// The end of what was printed, for messages.
+    /// The end of the output, for messages.
     fn shown(&self) -> String {
         let start = self.seen.len().saturating_sub(2000);
         self.seen[start..].escape_ascii().to_string()

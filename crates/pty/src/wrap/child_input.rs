@@ -69,6 +69,14 @@ struct Chunk {
 }
 
 impl Chunk {
+    fn new(source: InputSource, bytes: Bytes) -> Self {
+        Self {
+            source,
+            bytes,
+            sent: 0,
+        }
+    }
+
     fn unsent(&self) -> &[u8] {
         self.bytes.get(self.sent..).unwrap_or_default()
     }
@@ -125,23 +133,14 @@ impl ChildInput {
         let bytes = bytes.into();
         if !bytes.is_empty() {
             self.key_bytes += bytes.len();
-            self.keys.push_back(Chunk {
-                source,
-                bytes,
-                sent: 0,
-            });
+            self.keys.push_back(Chunk::new(source, bytes));
         }
     }
 
     /// Begins a paste; call it only when no other input waits.
     pub(super) fn begin_paste(&mut self, PasteContent { bytes, is_framed }: PasteContent) {
         self.is_framed = is_framed;
-        self.paste = Some(Chunk {
-            source: InputSource::Injected,
-            bytes,
-            sent: 0,
-        })
-        .filter(|it| !it.unsent().is_empty());
+        self.paste = (!bytes.is_empty()).then(|| Chunk::new(InputSource::Injected, bytes));
     }
 
     /// Drops the rest of a paste. If a framed one was begun, the rest of its marks goes out in
@@ -156,18 +155,17 @@ impl ChildInput {
         }
         let start = bytes.slice(sent.min(PASTE_START.len())..PASTE_START.len());
         let end = bytes.slice(sent.max(bytes.len() - PASTE_END.len())..);
-        let bytes = Bytes::from([start, end].concat());
-        self.key_bytes += bytes.len();
+        let marks = Bytes::from([start, end].concat());
         // A half-written key must not be cut.
         let at = self.keys.iter().take_while(|key| key.sent > 0).count();
-        self.keys.insert(
-            at,
-            Chunk {
-                source: InputSource::Injected,
-                bytes,
-                sent: 0,
-            },
-        );
+        self.insert_marks(at, marks);
+    }
+
+    /// Puts paste marks among the keys, in front of the chunk at this index.
+    fn insert_marks(&mut self, at: usize, marks: Bytes) {
+        self.key_bytes += marks.len();
+        self.keys
+            .insert(at, Chunk::new(InputSource::Injected, marks));
     }
 
     /// Whether keys are written next. They wait for a paste, unless it is stuck where the user
@@ -191,8 +189,14 @@ impl ChildInput {
 
     /// Releases the keys that wait for the child to read an end mark, when it has or takes too
     /// long. If it takes too long, a key that sends a signal makes the terminal discard the mark, so
-    /// the mark follows once more behind such a key.
-    pub(super) fn check_end_mark(&mut self, now: Instant, held: impl FnOnce() -> HeldInput) {
+    /// the mark follows once more behind such a key. `find_signal_key` returns the index of the
+    /// first byte for which the child's terminal sends a signal.
+    pub(super) fn check_end_mark(
+        &mut self,
+        now: Instant,
+        held: impl FnOnce() -> HeldInput,
+        find_signal_key: impl Fn(&[u8]) -> Option<usize>,
+    ) {
         let Some(marked_at) = self.marked_at else {
             return;
         };
@@ -200,22 +204,32 @@ impl ChildInput {
         if since < PIECE_PAUSE {
             return;
         }
-        let is_read = held().bytes == 0;
-        if is_read || since >= MARK_PAUSE {
+        if held().bytes == 0 {
             self.marked_at = None;
-        }
-        if self.marked_at.is_none() && !is_read && self.may_send_signal() {
-            self.push(InputSource::Injected, PASTE_END);
+        } else if since >= MARK_PAUSE {
+            self.marked_at = None;
+            self.repeat_end_mark(find_signal_key);
         }
     }
 
-    /// Whether a control character is among the keys. Which of them send a signal is up to the
-    /// child's terminal; a second end mark does no harm behind another key.
-    fn may_send_signal(&self) -> bool {
-        let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
-        self.keys
-            .iter()
-            .any(|key| key.unsent().iter().any(is_control))
+    /// Puts another end mark directly behind the first key that sends a signal. Behind the keys
+    /// that follow it would be too late: the child would take them for pasted text. One mark is
+    /// enough at a time, because the keys behind it wait for it as for the first one.
+    fn repeat_end_mark(&mut self, find_signal_key: impl Fn(&[u8]) -> Option<usize>) {
+        let Some((index, at)) = self.keys.iter().enumerate().find_map(|(index, key)| {
+            let at = find_signal_key(key.unsent())?;
+            Some((index, key.sent + at))
+        }) else {
+            return;
+        };
+        let Some(chunk) = self.keys.get_mut(index) else {
+            return;
+        };
+        let later = Chunk::new(chunk.source, chunk.bytes.split_off(at + 1));
+        if !later.bytes.is_empty() {
+            self.keys.insert(index + 1, later);
+        }
+        self.insert_marks(index + 1, Bytes::from_static(PASTE_END));
     }
 
     /// The pause before the paste goes on; longer for a child that does not read.
@@ -352,6 +366,11 @@ mod tests {
         }
     }
 
+    /// Finds Ctrl-C, as a terminal with the usual settings does.
+    fn find_interrupt(keys: &[u8]) -> Option<usize> {
+        keys.iter().position(|byte| *byte == 3)
+    }
+
     /// The lengths of the pieces of a paste, when the terminal always holds this much.
     fn pieces(paste: &'static [u8], held: HeldInput) -> Vec<usize> {
         let (_reader, writer) = std::io::pipe().unwrap();
@@ -424,14 +443,14 @@ mod tests {
                     is_mark || input.marked_at.is_some(),
                     "keys wait for the mark only"
                 );
-                input.check_end_mark(now, || held(6));
+                input.check_end_mark(now, || held(6), find_interrupt);
                 assert!(
                     input
                         .marked_at
                         .is_none_or(|at| !input.may_write_keys(at + PIECE_PAUSE, true))
                 );
                 now += PIECE_PAUSE;
-                input.check_end_mark(now, || held(0));
+                input.check_end_mark(now, || held(0), find_interrupt);
             }
             assert_eq!((input.is_empty(), input.key_bytes), (true, 0));
             drop(writer);
@@ -455,30 +474,44 @@ mod tests {
         check(&plain(PASTE), 8, b"\x1b[200~tebefore^C");
     }
 
-    #[test]
-    fn a_mark_that_the_child_did_not_read_in_time_follows_an_interrupt_once_more() {
-        let check = |keys: &[u8], expect: &[u8]| {
-            let (mut reader, writer) = std::io::pipe().unwrap();
-            let mut input = ChildInput::new();
-            input.push(InputSource::Injected, PASTE_END);
-            let mut now = long_after();
+    /// Checks the child's input when `keys` wait behind an end mark that the child does not read in
+    /// time. It reads every later mark at once.
+    fn check_keys_behind_unread_mark(keys: &[&[u8]], expect: &[u8]) {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut input = ChildInput::new();
+        input.push(InputSource::Injected, PASTE_END);
+        let mut now = long_after();
+        input.write_keys(writer.as_fd(), now).unwrap();
+        for key in keys {
+            input.push(InputSource::Typed, key.to_vec());
+        }
+        now += MARK_PAUSE;
+        input.check_end_mark(now, || held(6), find_interrupt);
+        while input.has_keys() {
+            assert!(input.may_write_keys(now, true));
             input.write_keys(writer.as_fd(), now).unwrap();
-            input.push(InputSource::Typed, keys.to_vec());
-            now += MARK_PAUSE;
-            input.check_end_mark(now, || held(6));
-            while input.may_write_keys(now, true) {
-                input.write_keys(writer.as_fd(), now).unwrap();
-            }
-            drop(writer);
-            let mut came = Vec::new();
-            std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
-            assert_eq!(
-                came.escape_ascii().to_string(),
-                expect.escape_ascii().to_string()
-            );
-        };
-        check(b"\x03", b"\x1b[201~\x03\x1b[201~");
-        check(b"text\r", b"\x1b[201~text\r");
+            now += PIECE_PAUSE;
+            input.check_end_mark(now, || held(0), find_interrupt);
+        }
+        assert_eq!(input.key_bytes, 0);
+        drop(writer);
+        let mut came = Vec::new();
+        std::io::Read::read_to_end(&mut reader, &mut came).unwrap();
+        assert_eq!(
+            came.escape_ascii().to_string(),
+            expect.escape_ascii().to_string()
+        );
+    }
+
+    #[test]
+    fn an_unread_end_mark_follows_once_more_directly_behind_the_interrupt() {
+        let check = check_keys_behind_unread_mark;
+        check(&[b"\x03"], b"\x1b[201~\x03\x1b[201~");
+        check(&[b"text\r"], b"\x1b[201~text\r");
+        check(&[b"\x1b[A"], b"\x1b[201~\x1b[A");
+        // Keys behind the interrupt are typed text, so the mark must be in front of them.
+        check(&[b"\x03", b"typed"], b"\x1b[201~\x03\x1b[201~typed");
+        check(&[b"a\x03b", b"typed"], b"\x1b[201~a\x03\x1b[201~btyped");
     }
 
     #[test]

@@ -244,7 +244,7 @@ impl HookMessages {
         }
     }
 
-    fn add(&self, message: String) {
+    pub(super) fn add(&self, message: String) {
         let mut messages = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         messages.truncate(MESSAGES_MAX - 1);
         messages.push_front(message);
@@ -262,6 +262,15 @@ impl HookMessages {
     /// agree by chance, so callers ask for this only when the turn's own message has had its time.
     pub(super) fn with_likely_message(&self, text: &str, has_lost_rows: bool) -> Option<String> {
         self.use_first(|message| with_likely_end(text, message, has_lost_rows))
+    }
+
+    /// The newest message that says something, for a turn of which the screen shows no word: there
+    /// is nothing that it could contradict.
+    pub(super) fn take_newest(&self) -> Option<String> {
+        self.use_first(|message| {
+            let message = message.trim_end();
+            (!message.is_empty()).then(|| message.to_owned())
+        })
     }
 
     fn use_first(&self, fit: impl Fn(&str) -> Option<String>) -> Option<String> {
@@ -307,6 +316,15 @@ fn without_repeat(message: &str) -> Option<&str> {
     message
         .get(..places.get(at)?.0)
         .map(|first| first.trim_end_matches(|c: char| c.is_whitespace() || "*`-_#>".contains(c)))
+}
+
+/// Whether a message that nothing can be compared with is surely whole: no rows are missing, and its
+/// end is not a repetition, which only the screen could tell from words that were said twice.
+pub(super) fn is_whole(message: &str) -> bool {
+    let count_letters = |text: &str| letters_of(text).chars().count();
+    let repeated =
+        without_repeat(message).map_or(0, |once| count_letters(message) - count_letters(once));
+    !message.contains(GAP) && repeated < TELLING_LETTERS_MIN
 }
 
 /// Replaces the last lines of a text by a message with the same letters and digits; the language

@@ -8,8 +8,9 @@
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::pty::OpenptFlags;
-use rustix::termios::{LocalModes, QueueSelector, SpecialCodeIndex};
+use rustix::termios::{LocalModes, QueueSelector, SpecialCodeIndex, Termios};
 
 const PAUSE_FIRST: Duration = Duration::from_millis(10);
 const PAUSE_LAST: Duration = Duration::from_millis(500);
@@ -82,7 +83,13 @@ impl ModeWatch {
 /// How many bytes the child has not read yet.
 pub(super) fn unread_bytes(master: &OwnedFd) -> u64 {
     open_slave(master)
-        .and_then(rustix::io::ioctl_fionread)
+        .and_then(|slave| {
+            // The kernel moves written bytes to the child's side in a task of its own, which a busy
+            // machine delays; until then the count lacks them. Polling waits for that task.
+            let mut input = [PollFd::new(&slave, PollFlags::IN)];
+            rustix::event::poll(&mut input, Some(&Timespec::default()))?;
+            rustix::io::ioctl_fionread(&slave)
+        })
         .unwrap_or_default()
 }
 
@@ -92,14 +99,7 @@ pub(super) fn sends_signal(master: &OwnedFd, bytes: &[u8]) -> bool {
     let Ok(settings) = rustix::termios::tcgetattr(master) else {
         return false;
     };
-    let keys = [
-        SpecialCodeIndex::VINTR,
-        SpecialCodeIndex::VQUIT,
-        SpecialCodeIndex::VSUSP,
-    ];
-    let is_key =
-        |byte: &u8| *byte != 0 && keys.iter().any(|key| settings.special_codes[*key] == *byte);
-    if !settings.local_modes.contains(LocalModes::ISIG) || !bytes.iter().any(is_key) {
+    if find_signal_byte(&settings, bytes).is_none() {
         return false;
     }
     if !settings.local_modes.contains(LocalModes::NOFLSH) {
@@ -109,6 +109,27 @@ pub(super) fn sends_signal(master: &OwnedFd, bytes: &[u8]) -> bool {
             .ok();
     }
     true
+}
+
+/// The index of the first of these bytes for which the child's terminal sends a signal.
+pub(super) fn find_signal_key(master: &OwnedFd, bytes: &[u8]) -> Option<usize> {
+    find_signal_byte(&rustix::termios::tcgetattr(master).ok()?, bytes)
+}
+
+fn find_signal_byte(settings: &Termios, bytes: &[u8]) -> Option<usize> {
+    if !settings.local_modes.contains(LocalModes::ISIG) {
+        return None;
+    }
+    let keys = [
+        SpecialCodeIndex::VINTR,
+        SpecialCodeIndex::VQUIT,
+        SpecialCodeIndex::VSUSP,
+    ]
+    .map(|index| settings.special_codes[index]);
+    // A zero in the settings means that no key sends the signal.
+    bytes
+        .iter()
+        .position(|byte| *byte != 0 && keys.contains(byte))
 }
 
 /// Opens the child's side for a moment. Kept open for longer, it would keep the terminal from

@@ -23,7 +23,7 @@ use super::error_stream::ErrorStream;
 use super::inject::InjectReceiver;
 use super::key_boundary::KeyBoundary;
 use super::line_ends::LineEnds;
-use super::mode::{ModeWatch, sends_signal, unread_bytes};
+use super::mode::{ModeWatch, find_signal_key, sends_signal, unread_bytes};
 use super::output_buffer::{OutputBuffer, ReadOutcome};
 use super::output_scanner::{OutputScanner, STATUS_ANSWER};
 use super::process::{ChildChange, ChildProcess};
@@ -295,7 +295,8 @@ impl BytePump {
             bytes: unread_bytes(master),
             by_lines,
         };
-        self.state.input.check_end_mark(now, held);
+        let find_signal = |keys: &[u8]| find_signal_key(master, keys);
+        self.state.input.check_end_mark(now, held, find_signal);
         if self.may_write_keys() {
             return self.state.input.write_keys(master.as_fd(), now);
         }

@@ -1,8 +1,8 @@
 //! The outlet to the turn store: a thread that keeps every completed turn, in order.
 //!
 //! The caller provides the function that keeps turns, because it knows the way to the store. The
-//! thread passes it all turns that wait, up to a limit, so that the store can sync them together.
-//! A turn that the store rejects is tried again before the turns of the next group.
+//! thread passes it all turns that wait, up to a limit: without a running server, each call has to
+//! open the store. A turn that the store rejects is tried again before the turns of the next group.
 //! [`StoreAnswers`] learns when the store has first answered for a turn, with yes or no. The
 //! program never waits: turns that do not fit in the queue are counted and reported at the end.
 

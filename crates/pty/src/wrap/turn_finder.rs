@@ -13,7 +13,7 @@ use turnkeep_session::detector::{
 use turnkeep_types::broker::{AgentState, CompletedTurn, StateChange};
 use turnkeep_types::{Clock, Timestamp};
 
-use super::hooks::{GAP, HOOK_CHECK_PAUSE, HOOK_PAUSE, HookMessages, Hooks};
+use super::hooks::{GAP, HOOK_CHECK_PAUSE, HOOK_PAUSE, HookMessages, Hooks, is_whole};
 use super::mode::TtyMode;
 use super::observer::Observer;
 use super::session_counts::SessionCounts;
@@ -293,9 +293,15 @@ impl WaitingTurn {
     fn use_message(&mut self, messages: &HookMessages, is_last_check: bool) -> bool {
         let text = self.turn.text.as_deref().unwrap_or_default();
         let mut exact = messages.with_exact_message(text);
+        // The hook of an interrupted turn may never be called, so a message is of another turn.
+        let is_lost = text.is_empty() && self.turn.incomplete && !self.turn.interrupted;
         if exact.is_none() && is_last_check {
-            let has_lost_rows = self.turn.incomplete || text.contains(GAP);
-            exact = messages.with_likely_message(text, has_lost_rows);
+            exact = if is_lost {
+                messages.take_newest()
+            } else {
+                let has_lost_rows = self.turn.incomplete || text.contains(GAP);
+                messages.with_likely_message(text, has_lost_rows)
+            };
         }
         let Some(exact) = exact else {
             return false;
@@ -305,8 +311,11 @@ impl WaitingTurn {
             self.turn.content = exact.clone().into();
         }
         // The hook's text restores rows that the screen had lost.
-        let had_gap = text.contains(GAP);
-        self.turn.incomplete &= !had_gap || exact.contains(GAP);
+        self.turn.incomplete &= if is_lost {
+            !is_whole(&exact)
+        } else {
+            !text.contains(GAP) || exact.contains(GAP)
+        };
         self.turn.text = Some(exact);
         self.turn.text_source = Some("hook".to_owned());
         true
@@ -351,6 +360,74 @@ impl Observer for TurnFinder {
         self.send_waiting();
         for outlet in &mut self.outlets {
             outlet.child_ended();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The result of the last check of a turn with this text, after these messages.
+    fn check_last(turn: &CompletedTurn, sent: &[&str]) -> CompletedTurn {
+        let messages = HookMessages::default();
+        for message in sent {
+            messages.add((*message).to_owned());
+        }
+        let mut waiting = WaitingTurn {
+            turn: turn.clone(),
+            check_at: Duration::ZERO,
+            until: Duration::ZERO,
+            state: None,
+        };
+        let is_replaced = waiting.use_message(&messages, true);
+        assert_eq!(is_replaced, waiting.turn.text_source.is_some(), "{sent:?}");
+        waiting.turn
+    }
+
+    #[test]
+    fn an_empty_incomplete_turn_takes_the_newest_message() {
+        let lost = CompletedTurn {
+            text: Some(String::new()),
+            incomplete: true,
+            ..CompletedTurn::default()
+        };
+        let from_hook = |text: &'static str, incomplete| CompletedTurn {
+            content: text.into(),
+            text: Some(text.to_owned()),
+            incomplete,
+            text_source: Some("hook".to_owned()),
+            ..CompletedTurn::default()
+        };
+        let check = |sent: &[&str], expect: &CompletedTurn| {
+            assert_eq!(check_last(&lost, sent), *expect, "{sent:?}");
+        };
+        check(
+            &["**Red**, not blue."],
+            &from_hook("**Red**, not blue.", false),
+        );
+        check(&["An older one.", "Red."], &from_hook("Red.", false));
+        // A gap, or an end that may be a repetition, leaves it open whether the text is whole.
+        check(&["Red.\n[…]\nBlue."], &from_hook("Red.\n[…]\nBlue.", true));
+        check(
+            &["Red, blue. Red, blue."],
+            &from_hook("Red, blue. Red, blue.", true),
+        );
+        // Without a message, or with one that says nothing, the turn stays as it is.
+        check(&[], &lost);
+        check(&[" \n"], &lost);
+    }
+
+    #[test]
+    fn other_empty_turns_take_no_message() {
+        for (incomplete, interrupted) in [(false, false), (true, true)] {
+            let turn = CompletedTurn {
+                text: Some(String::new()),
+                incomplete,
+                interrupted,
+                ..CompletedTurn::default()
+            };
+            assert_eq!(check_last(&turn, &["Red."]), turn);
         }
     }
 }

@@ -119,7 +119,7 @@ fn n32_acceptance_and_projection_reach_no_client_of_a_model() {
         .unwrap();
     let reached: Vec<_> = metadata.reachable(id, Edges::Normal);
     assert!(reached.len() > 5, "the test looks at the wrong graph");
-    // Whoever asks a model needs a network, a process or a runtime to do it with.
+    // A crate that calls a model needs a network, a process or a runtime for it.
     let client = reached
         .iter()
         .find(|package| EDGE_ONLY.contains(&package.name.as_str()));

@@ -60,7 +60,7 @@ fn recover(mut trial: Trial, storage: &Arc<dyn Storage>) -> Result<Trial, Violat
     Ok(trial)
 }
 
-/// The power fails after the fault: only what was synced is left.
+/// The power fails after the fault: only synced bytes are left.
 fn check_crash(seed: u64, fault: (u64, Fault)) -> Result<bool, Violation> {
     let Left { trial, disk, store } = run(seed, Some(fault))?;
     let image = disk.crash();

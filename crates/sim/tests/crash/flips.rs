@@ -145,7 +145,7 @@ fn check_named(report: &Report, corrupt: &[BlobHash], what: &str) {
     );
 }
 
-/// Flips a bit of every byte of every segment; the bytes whose flips nobody named must be padding.
+/// Flips a bit of every byte of every segment. A flip that is not reported must be in padding.
 fn check_log(sample: &Sample, files: &Files) {
     let frames = verify(
         &(Arc::new(MemoryStorage::with_files(files.clone())) as Arc<dyn Storage>),

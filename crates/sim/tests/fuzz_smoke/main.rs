@@ -92,7 +92,7 @@ fn broker_codec() {
     let seeds = turnkeep_wire::broker::roundtrip::sample_bodies();
     smoke(
         "broker_codec",
-        turnkeep_wire::broker::roundtrip::check,
+        turnkeep_wire::broker::roundtrip::check_body,
         seeds,
     );
 }
@@ -101,8 +101,8 @@ fn broker_codec() {
 fn frame_decode() {
     // A mutation seldom keeps a frame's length true: give it also with the length mended.
     let entry = |bytes: &[u8]| {
-        turnkeep_wire::roundtrip::check(bytes);
-        turnkeep_wire::roundtrip::check(&with_true_length(bytes));
+        turnkeep_wire::roundtrip::check_frame(bytes);
+        turnkeep_wire::roundtrip::check_frame(&with_true_length(bytes));
     };
     smoke("frame_decode", entry, seeds::frames());
 }

@@ -66,19 +66,9 @@ pub(super) async fn run_world_knew(
 ) -> Result<()> {
     let cast = Cast::load(http, &args.world).await?;
     let id = cast.resolve_name(&args.person)?;
-    let vs = match &args.vs {
-        Some(vs) => Some(cast.resolve_name(vs)?),
-        None => None,
-    };
-    let person = turnkeep_wire::percent_encode(&id);
-    // The owner reads past what the operator may see, which the server allows and records only if
-    // it is asked to. A person's token needs no such permission for that person's own view.
-    let audit = (!http.has_person_token()).then_some(1);
-    let call = Call::get(world_path(&args.world, &format!("/views/{person}")))
-        .query("limit", args.limit.max(1))
-        .query_if("audit", audit)
-        .query_if("as_of", args.at.as_ref())
-        .query_if("vs", vs.as_ref());
+    let vs = args.vs.as_deref().map(|vs| cast.resolve_name(vs));
+    let vs = vs.transpose()?;
+    let call = view_call(http, args, &id, vs.as_deref());
     let answer = http.json(call).await?;
     if app.out.is_json() {
         return app.out.json(&answer);
@@ -91,6 +81,19 @@ pub(super) async fn run_world_knew(
         app.out.line(more_text(args.limit))?;
     }
     Ok(())
+}
+
+/// The request for a person's view, compared with that of another person if one is given.
+fn view_call(http: &Http, args: &WorldKnewArgs, id: &str, vs: Option<&str>) -> Call {
+    let person = turnkeep_wire::percent_encode(id);
+    // The owner reads past what the operator may see, which the server allows and records only if
+    // it is asked to. A person's token needs no such permission for that person's own view.
+    let audit = (!http.has_person_token()).then_some(1);
+    Call::get(world_path(&args.world, &format!("/views/{person}")))
+        .query("limit", args.limit.max(1))
+        .query_if("audit", audit)
+        .query_if("as_of", args.at.as_ref())
+        .query_if("vs", vs)
 }
 
 /// How to see more than the newest entries: a higher limit as long as the server allows one, then
