@@ -44,6 +44,25 @@ fn refused(data: &Value, message: &str) {
 }
 
 #[test]
+fn a_float_is_stored_to_the_last_bit() {
+    let mut bits = 1u64;
+    for _ in 0..1000 {
+        // A generator of Knuth's: the numbers need only be many and different.
+        bits = bits
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let number = f64::from_bits(bits);
+        if !number.is_finite() {
+            continue;
+        }
+        let json = format!("{{\"f64\": {number:?}}}");
+        let data = crate::registry::parse_json(json.as_bytes(), 8).unwrap();
+        assert_eq!(data["f64"].as_f64().unwrap().to_bits(), bits, "{json}");
+        round_trip(&data);
+    }
+}
+
+#[test]
 fn what_projection_prints_is_encoded_to_the_same() {
     for data in [
         json!({}),
