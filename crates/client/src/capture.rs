@@ -109,8 +109,8 @@ impl CaptureConnection {
     /// Appends each turn to the context of its session, once, and waits until all are durable.
     /// Returns one result per turn.
     ///
-    /// If the server refuses a turn to the end, the later turns of its session are not sent and
-    /// fail with the same error.
+    /// If the server still refuses a turn for now after all tries, the later turns of its session
+    /// are not sent and fail with the same error.
     pub async fn keep(&self, turns: &[FoundTurn]) -> Vec<Result<Kept, Error>> {
         let mut refused: HashMap<&str, Error> = HashMap::new();
         let mut all_kept = Vec::with_capacity(turns.len());
@@ -122,7 +122,9 @@ impl CaptureConnection {
                 Some(error) => Err(error.clone()),
                 None => self.keep_turn(turn).await,
             };
-            if let Err(error) = &kept {
+            if let Err(error) = &kept
+                && may_be_kept_later(error)
+            {
                 refused.insert(&turn.session, error.clone());
             }
             all_kept.push(kept);
@@ -146,6 +148,15 @@ impl CaptureConnection {
 
     fn lock_contexts(&self) -> MutexGuard<'_, HashMap<String, ContextId>> {
         self.contexts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a turn may be sent again. One that can never be kept holds up no other turn.
+fn may_be_kept_later(error: &Error) -> bool {
+    match error {
+        Error::Server(refusal) => refusal.is_retryable(),
+        Error::TooLarge { .. } => false,
+        _ => true,
     }
 }
 

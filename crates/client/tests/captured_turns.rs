@@ -10,7 +10,7 @@ use bytes::Bytes;
 use fake::{Act, Asked, connect, context, error, serve};
 use turnkeep_client::capture::CaptureConnection;
 use turnkeep_client::message::{ContextHead, TurnAck};
-use turnkeep_client::{Error, ErrorCode};
+use turnkeep_client::{Client, Error, ErrorCode, Options, Retry};
 use turnkeep_types::TurnId;
 use turnkeep_types::broker::{FoundTurn, TurnInfo};
 use turnkeep_wire::{Request, Response};
@@ -172,20 +172,29 @@ async fn a_turn_that_the_server_refuses_for_a_while_is_kept_before_the_turns_beh
     }
 }
 
-#[tokio::test]
-async fn the_turns_behind_a_refused_one_of_their_session_fail_with_it() {
-    let refuse = |word: &str| {
-        let refuses = word == "s:2";
-        refuses.then(|| vec![ActKind::Refuse(ErrorCode::TooLarge)])
+/// Keeps three turns of one session and one of another, of which the server refuses the second.
+/// Returns which of them were kept.
+async fn keep_with_refusal(code: ErrorCode) -> Vec<bool> {
+    let refuse = move |word: &str| (word == "s:2").then(|| vec![ActKind::Refuse(code)]);
+    let (addr, _) = start_store(refuse).await;
+    let options = Options {
+        retry: Retry::NEVER,
+        ..Options::default()
     };
-    let (addr, requests) = start_store(refuse).await;
+    let client = Client::connect(&addr, options).await.unwrap();
+    let connection = CaptureConnection::open(client).await.unwrap();
     let mut group = turns(1..=3);
     group.insert(2, turn_of("other", 1));
-    let kept = open(&addr).await.keep(&group).await;
-    let is_kept: Vec<bool> = kept.iter().map(Result::is_ok).collect();
-    assert_eq!(is_kept, [true, false, true, false], "{kept:?}");
-    let requests = requests.lock().unwrap();
-    assert!(!requests.iter().any(|word| word == "s:3"), "{requests:?}");
+    let kept = connection.keep(&group).await;
+    kept.iter().map(Result::is_ok).collect()
+}
+
+#[tokio::test]
+async fn only_a_turn_that_may_be_kept_later_holds_up_its_session() {
+    let full_disk = keep_with_refusal(ErrorCode::InsufficientStorage).await;
+    assert_eq!(full_disk, [true, false, true, false]);
+    let too_large = keep_with_refusal(ErrorCode::TooLarge).await;
+    assert_eq!(too_large, [true, false, true, true]);
 }
 
 #[tokio::test]

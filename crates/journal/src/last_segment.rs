@@ -115,10 +115,10 @@ impl LastSegment {
         });
         self.end = next;
         // This frame may prove earlier ones.
-        let still_doubtful = self
+        let proven_count = self
             .doubtful
             .partition_point(|at| at.frame.position <= self.durable);
-        if let Some(FrameAt { frame, .. }) = self.doubtful.drain(..still_doubtful).next_back() {
+        if let Some(FrameAt { frame, .. }) = self.doubtful.drain(..proven_count).next_back() {
             self.proven = Some(ChainState {
                 hash: frame.hash,
                 next_sequence: frame.next_sequence(),

@@ -1,4 +1,5 @@
-//! The write side of the log: one frame at a time, durable when `append` returns.
+//! The write side of the log: one frame at a time. It is durable when `append` returns, unless the
+//! `Os` policy syncs later.
 //!
 //! A full disk leaves the log as it was, and the next append may succeed. A failed sync, or a write
 //! that failed for another reason, poisons the log: the content of the disk is unknown, because the
@@ -59,7 +60,7 @@ pub struct LogOptions {
     pub known_durable: Option<Position>,
 }
 
-/// A durable append.
+/// A frame that was appended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The frame's position.

@@ -1,7 +1,8 @@
 //! Opening a log: finds its end and repairs what a crash left there.
 //!
-//! Recovery reads only the last segment. Worked example: it holds the whole frames 10 to 13 and a
-//! bad frame 14.
+//! Recovery reads the headers of all segments, but frames of the last one only, or of the one before
+//! an unfinished copy. Worked example: the last segment holds the whole frames 10 to 13 and a bad
+//! frame 14.
 //!
 //! - If a whole frame 15 follows, or a later segment, or the caller knows that 14 was durable,
 //!   frame 14 is *damage*: recovery returns an error and changes nothing.

@@ -1,9 +1,9 @@
 //! Beats: decides what one request adds to a world, from the world before it.
 //!
 //! [`decide`] takes values and returns facts; it changes nothing. The operator's own words are
-//! committed whatever becomes of a proposal. A rejected proposal adds only an audit line. The
-//! answer is made here too, from the world and the staged entries, because the recorded outcome
-//! contains the hash of the answer.
+//! committed whatever becomes of a proposal. A rejected proposal adds only its outcome and an
+//! audit line. The answer is made here too, from the world and the staged entries, because the
+//! recorded outcome contains the hash of the answer.
 //!
 //! Worked example: the operator writes "Hello" and the attached writer proposes one entry with an
 //! unknown author. The facts are, in this order: the operator's entry, the bundle commit, the

@@ -117,8 +117,8 @@ impl<'a> View<'a> {
             .sum()
     }
 
-    /// The entry number of a place: the smallest number behind which more than `place` entries are
-    /// visible. For a place at or after the end it is the view's position.
+    /// The number of the visible entry with this index, counted from zero. Past the end it is the
+    /// view's position.
     pub(crate) fn number_at(&self, place: u64) -> u32 {
         // A binary search over numbers; each step counts with one binary search per class.
         let (mut low, mut high) = (0, self.at);
@@ -186,7 +186,6 @@ impl<'a> View<'a> {
         })
     }
 
-    /// The sorted entry numbers of each visible class.
     /// The numbers of a bundle's entries, hidden ones included. They are consecutive, because one
     /// append writes the whole bundle.
     fn bundle_numbers(&self, id: BundleId) -> Range<u32> {
@@ -195,6 +194,7 @@ impl<'a> View<'a> {
         })
     }
 
+    /// The sorted entry numbers of each visible class.
     fn class_lists(&self) -> impl Iterator<Item = &'a [u32]> + '_ {
         self.classes
             .iter()

@@ -14,7 +14,7 @@ const FILES_KEPT_BACK: u64 = 128;
 /// The limit where the system sets none.
 const CONNECTIONS_MAX: u64 = 1 << 20;
 
-/// Counts connections against a maximum. Both ports share it.
+/// Counts connections against a maximum. The two ports share one; the broker's socket has its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Connections {
     free: Arc<Semaphore>,

@@ -258,8 +258,8 @@ impl Store {
         Ok(Self(Arc::new(inner)))
     }
 
-    /// Queues a command. The writer's thread calls `reply` exactly once; `reply` must not block. An
-    /// invalid command gets its reply at once, on the caller's thread.
+    /// Queues a command. If this returns `Ok`, the writer's thread calls `reply` once; `reply` must
+    /// not block. An invalid command gets its reply at once, on the caller's thread.
     pub fn submit(
         &self,
         command: Command,

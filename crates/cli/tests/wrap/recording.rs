@@ -58,6 +58,12 @@ fn a_recording_can_be_replayed() {
     session(&mut client, &mut terminal, "one", is_ready);
     ask(&mut terminal, &mut client, "one", 1);
     terminal.resize(90, 20);
+    // The key could overtake the signal of the new size.
+    terminal.wait_for("the new size is recorded", |_| {
+        std::fs::read_to_string(&file)
+            .unwrap()
+            .contains(r#""dir":"r""#)
+    });
     terminal.type_bytes(b"exit\r");
     assert!(terminal.finish().1.success());
     broker.stop();

@@ -67,7 +67,8 @@ impl<'a> IndexView<'a> {
             .get_or_init(|| self.visible.totals(&self.index.entries, self.at))
     }
 
-    /// Whether an entry is visible. Entries from the view's position on are not.
+    /// Whether an entry before the view's position is visible. Callers never ask about later ones:
+    /// the pooled bitmap may cover them too.
     #[inline]
     pub(super) fn is_visible(&self, number: u32) -> bool {
         self.visible.contains(number)

@@ -3,8 +3,8 @@
 //! The turns pass the same limits as those of clients and have the same idempotency keys, so a turn
 //! that is kept here and over a connection is stored once. The turns of one session enter its
 //! context in the order of the calls: a call waits for the calls before it. When the store refuses
-//! a turn, the calls that wait behind it fail too, because a retry of the refused turn would be
-//! appended behind theirs.
+//! a turn for now, the calls that wait behind it fail too, because a retry of the refused turn would
+//! be appended behind theirs.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +45,7 @@ struct KeptSession {
     /// The context, once it was looked up; contexts are never deleted. The lock is held while a
     /// turn is appended. It is fair, so the calls get it in the order in which they came.
     context: tokio::sync::Mutex<Option<ContextId>>,
-    /// How many calls have failed so far.
+    /// How many calls have failed so far and may be repeated.
     failures: AtomicU64,
 }
 
@@ -70,7 +70,8 @@ impl StoreKeeper {
             let message = "a turn before this one was refused: keep them again, in their order";
             Err(ApiError::new(ErrorCode::Unavailable, message))
         };
-        if kept.is_err() {
+        // A turn that can never be kept is not tried again, so the later ones may go on.
+        if kept.as_ref().is_err_and(|error| error.code.is_retryable()) {
             session.failures.fetch_add(1, Ordering::SeqCst);
         }
         kept

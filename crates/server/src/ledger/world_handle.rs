@@ -168,7 +168,8 @@ impl WorldHandle {
         WriteGuard(self.log.lock().await)
     }
 
-    /// Makes facts durable in one append and applies them. After any error nothing was written.
+    /// Makes facts durable in one append and applies them. After any error none of
+    /// these facts was written.
     ///
     /// Callers run it in a task of its own: a caller that is cancelled between the two steps would
     /// leave durable facts out of the world.

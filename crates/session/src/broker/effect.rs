@@ -19,7 +19,7 @@ pub struct Outcome {
     pub answer: Answer,
     /// Whether the connection ends after the answer.
     pub close: bool,
-    /// The notices to other connections, sent after the answer.
+    /// The notices to other connections, queued before the answer is sent.
     pub notices: Vec<Notice>,
 }
 
