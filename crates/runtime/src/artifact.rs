@@ -1,0 +1,46 @@
+//! Artifacts: the files that a run makes. The bytes are a blob of the store; the file is a copy.
+
+use turnkeep_types::{BlobHash, Timestamp};
+
+use crate::ids::{AgentTurnId, ArtifactId, NodeId};
+use crate::words::{ArtifactKind, WorkspaceKind};
+
+/// A file that a run made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Artifact {
+    pub id: ArtifactId,
+    pub node: Option<NodeId>,
+    pub kind: ArtifactKind,
+    /// The file's name, such as `diff.patch`.
+    pub name: String,
+    pub content: BlobHash,
+    pub bytes: u64,
+    pub created_at: Timestamp,
+    /// What a diff says about itself.
+    pub diff: Option<DiffSummary>,
+}
+
+/// What a diff changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DiffSummary {
+    pub turn: Option<AgentTurnId>,
+    pub files_changed: Vec<String>,
+    pub summary: String,
+    pub lines_added: u64,
+    pub lines_removed: u64,
+    /// The names of the trees before and after the turn.
+    pub base_tree: String,
+    pub head_tree: String,
+    /// Files that the node may not write.
+    pub violations: Vec<String>,
+    /// Files that another turn may have changed at the same time.
+    pub shared: Vec<String>,
+}
+
+/// Where a node's program works.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace {
+    pub kind: WorkspaceKind,
+    /// The branch of a worktree.
+    pub branch: Option<String>,
+}

@@ -1,0 +1,90 @@
+//! Decisions: what a command or a report adds to a run.
+//!
+//! Each function reads a run, changes nothing and returns a [`Decision`]: the events to append in
+//! one batch and the effects to carry out once they are durable. A [`Rejection`] leaves no trace.
+//!
+//! Later parts of a decision depend on its earlier events: a message wakes a node, and the woken
+//! node may start a turn. So a decision works on a [`Draft`], which applies each event to a copy of
+//! the live state as it is recorded. It is the same `apply` that runs after the append.
+
+mod approvals;
+mod chat;
+mod clock;
+mod draft;
+mod graph;
+mod handoffs;
+mod prepare;
+mod runs;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod turns;
+
+use bytes::Bytes;
+use turnkeep_types::Timestamp;
+
+use crate::effect::Effect;
+use crate::fact::{Event, RequestKey};
+use crate::ids::IdSource;
+use crate::live::LiveRun;
+use crate::node::Node;
+use crate::rejection::Rejection;
+
+pub use approvals::{Permission, PermissionAnswer, ask_permission, resolve};
+pub use chat::{CHAT_BYTES_MAX, Chat, chat};
+pub use clock::{next_deadline, pass_time};
+pub(crate) use draft::Draft;
+pub use graph::{
+    EdgeRequest, NodeRequest, add_node, change_node, connect, delete_node, disconnect,
+};
+pub use handoffs::{Handoff, send_handoff};
+pub use prepare::send_prompt;
+pub use runs::{Restart, RunChange, change_run, create_run, delete_run, restart};
+pub use turns::{DiffTaken, Output, ProgramEnd, add_output, end_turn};
+
+/// What a decision reads besides the run.
+pub struct Surroundings<'a> {
+    pub now: Timestamp,
+    pub ids: &'a mut IdSource,
+    pub capacity: Capacity<'a>,
+    /// Whether the run's directory is a git repository with a commit.
+    pub has_repository: bool,
+    /// The caller's idempotency key.
+    pub request: Option<RequestKey>,
+}
+
+/// What other runs leave for this one.
+#[derive(Debug, Clone, Copy)]
+pub struct Capacity<'a> {
+    /// How many turns may start.
+    pub turns: u32,
+    /// Programs that take nothing now, because a node of some run was told to wait.
+    pub parked_programs: &'a [String],
+    /// Programs that already have as many open turns as they may.
+    pub full_programs: &'a [String],
+}
+
+/// The result of a decision.
+#[derive(Debug, Default, PartialEq)]
+pub struct Decision<T> {
+    /// To append in one batch, in this order.
+    pub events: Vec<Event>,
+    /// The contents of new artifacts, to append in the same batch.
+    pub blobs: Vec<Bytes>,
+    /// To carry out when the events are durable, in this order.
+    pub effects: Vec<Effect>,
+    /// For the caller.
+    pub answer: T,
+}
+
+/// The node with this id or alias.
+pub(crate) fn find_node<'a>(run: &'a LiveRun, name: &str) -> Result<&'a Node, Rejection> {
+    let by_id = name.parse().ok().and_then(|id| run.node(id));
+    let has_alias = |node: &&Node| {
+        let alias = node.settings.alias.as_deref();
+        alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name))
+    };
+    by_id
+        .or_else(|| run.nodes().find(has_alias))
+        .ok_or_else(|| Rejection::UnknownNode(name.to_owned()))
+}

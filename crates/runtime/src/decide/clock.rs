@@ -1,0 +1,130 @@
+//! What the passing of time does to a run: turns that are silent or too long, approvals that
+//! expire, and nodes whose pause is over.
+//!
+//! The server calls [`pass_time`] at [`next_deadline`] and at every other decision's end. Nothing
+//! polls.
+
+use turnkeep_types::Timestamp;
+
+use crate::approval::Resolution;
+use crate::fact::Fact;
+use crate::hold::{Hold, find_hold};
+use crate::ids::{ApprovalId, NodeId};
+use crate::live::LiveRun;
+use crate::node::Node;
+use crate::run::{Run, RunLimits};
+use crate::turn::{OpenTurn, TurnStage};
+
+use super::{Capacity, Decision, Draft, Surroundings, approvals, schedule, turns};
+
+/// Does what is due, then starts the turns that may start.
+pub fn pass_time(run: &Run, around: Surroundings<'_>) -> Decision<()> {
+    let mut draft = Draft::new(run, around);
+    for approval in expired_approvals(&draft) {
+        approvals::close(
+            &mut draft,
+            approval,
+            Resolution::denied("nobody answered in time"),
+        );
+    }
+    for (node, overdue) in overdue_turns(&draft) {
+        act_on_overdue(&mut draft, node, overdue);
+    }
+    schedule::start_ready_turns(&mut draft);
+    draft.finish(())
+}
+
+fn expired_approvals(draft: &Draft<'_>) -> Vec<ApprovalId> {
+    let approvals = draft.run.approvals.values();
+    let is_expired = |expires_at: Timestamp| expires_at <= draft.now();
+    approvals
+        .filter(|approval| approval.expires_at.is_some_and(is_expired))
+        .map(|approval| approval.id)
+        .collect()
+}
+
+/// What is wrong with a turn that takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Overdue {
+    /// It printed nothing for a while: a person is told.
+    Warn,
+    /// It printed nothing for too long: it is ended.
+    Silent,
+    /// It takes too long: it is ended.
+    TooLong,
+}
+
+fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
+    let limits = draft.run.settings.limits;
+    let overdue = |node: &Node| {
+        let turn = node.turn.as_ref()?;
+        let due = turn_deadlines(node, turn, limits).into_iter();
+        let mut passed = due.filter(|(at, _)| *at <= draft.now());
+        passed.next().map(|(_, overdue)| (node.id, overdue))
+    };
+    draft.run.nodes().filter_map(overdue).collect()
+}
+
+/// The times at which something happens to a turn, the most severe first. A turn that waits for a
+/// person or for a tool of its own is not silent, and one that is being stopped is left alone.
+fn turn_deadlines(node: &Node, turn: &OpenTurn, limits: RunLimits) -> Vec<(Timestamp, Overdue)> {
+    if matches!(turn.stage, TurnStage::Interrupting { .. }) {
+        return Vec::new();
+    }
+    let runs_tool = turn
+        .open_tools
+        .values()
+        .any(|tool| tool.started_at.is_some());
+    let may_be_silent = runs_tool || !node.open_approvals.is_empty();
+    let after = |from: Timestamp, ms: u64, is_on: bool, overdue: Overdue| {
+        (ms > 0 && is_on).then(|| (Timestamp(from.0.saturating_add(ms)), overdue))
+    };
+    let silent_from = turn.last_output_at;
+    let warn = !may_be_silent && !turn.silence_warned;
+    [
+        after(turn.started_at, limits.turn_end_ms, true, Overdue::TooLong),
+        after(
+            silent_from,
+            limits.silence_end_ms,
+            !may_be_silent,
+            Overdue::Silent,
+        ),
+        after(silent_from, limits.silence_warn_ms, warn, Overdue::Warn),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn act_on_overdue(draft: &mut Draft<'_>, node: NodeId, overdue: Overdue) {
+    match overdue {
+        Overdue::Warn => {
+            let turn = draft.run.node(node).and_then(|node| node.turn.as_ref());
+            if let Some(turn) = turn.map(|turn| turn.id) {
+                draft.record_in(node, turn, Fact::SilenceNoticed);
+            }
+        }
+        Overdue::Silent => turns::interrupt(draft, node, "timed out: it printed nothing"),
+        Overdue::TooLong => turns::interrupt(draft, node, "timed out: the turn took too long"),
+    }
+}
+
+/// When [`pass_time`] has something to do next.
+pub fn next_deadline(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> Option<Timestamp> {
+    let approvals = run
+        .approvals
+        .values()
+        .filter_map(|approval| approval.expires_at);
+    let nodes = run.nodes().flat_map(|node| {
+        let of_turn = node.turn.iter().flat_map(|turn| {
+            let deadlines = turn_deadlines(node, turn, run.settings.limits);
+            deadlines.into_iter().map(|(at, _)| at)
+        });
+        let of_hold = match find_hold(run, node, now, capacity) {
+            Some(Hold::FanIn { until } | Hold::RetryAt(until)) => Some(until),
+            _ => None,
+        };
+        of_turn.chain(of_hold).collect::<Vec<_>>()
+    });
+    approvals.chain(nodes).min()
+}

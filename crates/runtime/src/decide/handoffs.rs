@@ -1,0 +1,160 @@
+//! Handoffs: one node gives another something to work on, along an edge.
+
+use serde_json::Value;
+
+use crate::fact::{Fact, NodeChange};
+use crate::ids::{ArtifactId, EnvelopeId, NodeId};
+use crate::input::{Envelope, EnvelopeStatus, Input};
+use crate::live::LiveRun;
+use crate::node::Node;
+use crate::rejection::Rejection;
+use crate::run::Run;
+use crate::words::{EdgeKind, Expectation};
+
+use super::{Decision, Draft, Surroundings, find_node, schedule};
+
+/// The longest message of an envelope.
+const MESSAGE_BYTES_MAX: usize = 16 << 10;
+/// The longest structured part of an envelope, as JSON.
+const STRUCTURED_BYTES_MAX: usize = 64 << 10;
+
+/// An envelope to send.
+#[derive(Debug, Clone)]
+pub struct Handoff<'a> {
+    pub from: NodeId,
+    /// The receiver's id or alias.
+    pub to: &'a str,
+    pub message: &'a str,
+    pub structured: Option<Value>,
+    pub artifacts: Vec<ArtifactId>,
+    pub status: Option<EnvelopeStatus>,
+    /// Whether the receiver owes a reply; the direction of the edge decides without one.
+    pub expectation: Option<Expectation>,
+    pub reply_to: Option<EnvelopeId>,
+    pub context_pack: Option<ArtifactId>,
+}
+
+/// Sends an envelope. An invalid one is not delivered at all.
+pub fn send_handoff(
+    run: &Run,
+    around: Surroundings<'_>,
+    handoff: Handoff<'_>,
+) -> Result<Decision<EnvelopeId>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    let id = record_handoff(&mut draft, handoff)?;
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(id))
+}
+
+pub(super) fn record_handoff(
+    draft: &mut Draft<'_>,
+    handoff: Handoff<'_>,
+) -> Result<EnvelopeId, Rejection> {
+    check_sizes(&handoff)?;
+    for artifact in handoff.artifacts.iter().chain(&handoff.context_pack) {
+        draft
+            .archive
+            .artifact(*artifact)
+            .ok_or(Rejection::UnknownArtifact(*artifact))?;
+    }
+    let from = draft
+        .run
+        .node(handoff.from)
+        .ok_or(Rejection::NodeGone(handoff.from))?;
+    let to = find_node(&draft.run, handoff.to)?;
+    let route = find_route(&draft.run, from, to)?;
+    let answered = handoff.reply_to.or_else(|| find_question(from, to));
+    let usual = match (route, answered) {
+        (Route::Task, None) => Expectation::Required,
+        (Route::Report, _) | (Route::Task, Some(_)) => Expectation::None,
+    };
+    let (from, to, turn) = (from.id, to.id, from.turn.as_ref().map(|turn| turn.id));
+    let envelope = Envelope {
+        id: draft.draw_id(),
+        from,
+        to,
+        created_at: draft.now(),
+        message: handoff.message.to_owned(),
+        structured: handoff.structured,
+        artifacts: handoff.artifacts,
+        status: handoff.status,
+        expectation: handoff.expectation.unwrap_or(usual),
+        reply_to: answered,
+        context_pack: handoff.context_pack,
+        synthesized: false,
+    };
+    let id = envelope.id;
+    let fact = Fact::EnvelopeSent(Box::new(envelope));
+    match turn {
+        Some(turn) => draft.record_in(from, turn, fact),
+        None => draft.record_for(from, fact),
+    }
+    draft.change_node(to, NodeChange::InboxCounted);
+    Ok(id)
+}
+
+fn check_sizes(handoff: &Handoff<'_>) -> Result<(), Rejection> {
+    let structured = handoff
+        .structured
+        .as_ref()
+        .map_or(0, |value| value.to_string().len());
+    let hint = "keep it as an artifact and hand that over";
+    for (what, bytes, max) in [
+        ("`message`", handoff.message.len(), MESSAGE_BYTES_MAX),
+        ("`structured`", structured, STRUCTURED_BYTES_MAX),
+    ] {
+        if bytes > max {
+            return Err(Rejection::TooLarge {
+                what,
+                bytes,
+                max,
+                hint,
+            });
+        }
+    }
+    if handoff.message.trim().is_empty() {
+        return Err(Rejection::Empty("`message`"));
+    }
+    Ok(())
+}
+
+/// What an edge carries in the direction of an envelope.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Route {
+    /// Along a handoff edge: the receiver owes a reply.
+    Task,
+    /// Along a report edge, or against the direction of a handoff edge.
+    Report,
+}
+
+fn find_route(run: &LiveRun, from: &Node, to: &Node) -> Result<Route, Rejection> {
+    let mut carrying = run
+        .edges
+        .values()
+        .filter(|edge| edge.carries(from.id, to.id))
+        .peekable();
+    if carrying.peek().is_none() {
+        let reachable = run.nodes().filter(|node| {
+            run.edges
+                .values()
+                .any(|edge| edge.carries(from.id, node.id))
+        });
+        return Err(Rejection::NoEdge {
+            from: from.name().to_owned(),
+            to: to.name().to_owned(),
+            reachable: reachable.map(|node| node.name().to_owned()).collect(),
+        });
+    }
+    let is_task = carrying.any(|edge| edge.kind == EdgeKind::Handoff && edge.from == from.id);
+    Ok(if is_task { Route::Task } else { Route::Report })
+}
+
+/// The question of the receiver that the sender's open turn consumed and has not answered.
+fn find_question(from: &Node, to: &Node) -> Option<EnvelopeId> {
+    let consumed = from.turn.as_ref()?.consumed.iter();
+    let mut questions = consumed.filter_map(|input| match input {
+        Input::Envelope(envelope) if envelope.from == to.id => Some(envelope.id),
+        Input::Envelope(_) | Input::Message(_) => None,
+    });
+    questions.find(|question| to.unanswered.contains(question))
+}

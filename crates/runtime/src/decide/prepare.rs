@@ -1,0 +1,83 @@
+//! The prompt of a turn: kept as artifacts first, then sent.
+
+use bytes::Bytes;
+use serde_json::json;
+use turnkeep_types::BlobHash;
+
+use crate::effect::Effect;
+use crate::fact::TurnStep;
+use crate::ids::{AgentTurnId, NodeId};
+use crate::prompt::{Prompt, PromptSources, make_prompt};
+use crate::rejection::Rejection;
+use crate::run::Run;
+use crate::words::{ArtifactKind, PromptKind};
+
+use super::draft::NewArtifact;
+use super::{Decision, Draft, Surroundings, turns};
+
+/// Records the prompt of a turn and sends it. The artifacts exist before the program gets a byte.
+pub fn send_prompt(
+    run: &Run,
+    around: Surroundings<'_>,
+    node: NodeId,
+    turn: AgentTurnId,
+    sources: &PromptSources,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    turns::check_open(&draft, node, turn)?;
+    let known = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
+    let open = known.turn.as_ref().ok_or(Rejection::TurnOver)?;
+    let prompt = make_prompt(&draft.run, known, open, sources);
+    let session = known.session.id.clone().filter(|_| sources.resumes);
+    let sent = Bytes::from(prompt.sent_text());
+    keep_prompt(&mut draft, node, turn, &prompt, &sent);
+    let waiting = TurnStep::WaitingForModel {
+        prompt: prompt.kind,
+        prompt_hash: prompt.stable_hash,
+    };
+    draft.step_turn(node, turn, waiting);
+    draft.perform(Effect::SendPrompt {
+        node,
+        turn,
+        session,
+        prompt: sent,
+    });
+    Ok(draft.finish(()))
+}
+
+fn keep_prompt(
+    draft: &mut Draft<'_>,
+    node: NodeId,
+    turn: AgentTurnId,
+    prompt: &Prompt,
+    sent: &Bytes,
+) {
+    let full = Bytes::from(prompt.full_text());
+    let blocks = json!({
+        "system": prompt.system,
+        "role": prompt.role,
+        "mode": prompt.mode,
+        "task": prompt.task,
+        "override": prompt.is_override,
+        "kind": prompt.kind.word(),
+        "sentHash": BlobHash::of(sent).to_string(),
+        "fullHash": BlobHash::of(&full).to_string(),
+        "turnId": turn.to_string(),
+    });
+    let mut files = vec![
+        ("prompt.full.txt", full),
+        ("prompt.blocks.json", Bytes::from(blocks.to_string())),
+    ];
+    if prompt.kind == PromptKind::Delta {
+        files.push(("prompt.sent.txt", sent.clone()));
+    }
+    for (name, content) in files {
+        let new = NewArtifact {
+            kind: ArtifactKind::Prompt,
+            name,
+            content,
+            diff: None,
+        };
+        draft.create_artifact(node, turn, new);
+    }
+}

@@ -1,0 +1,225 @@
+//! The life of a run: created, paused, resumed, ended, and found again after a restart.
+
+use crate::approval::Resolution;
+use crate::effect::Effect;
+use crate::fact::{Fact, NodeChange, TurnStep};
+use crate::ids::{AgentTurnId, ApprovalId, NodeId};
+use crate::input::{Input, InputId};
+use crate::node::BlockReason;
+use crate::rejection::Rejection;
+use crate::run::{Run, RunSettings};
+use crate::words::{GlobalMode, MessageRole, Mode, NodeStatus, PausedReason, Phase, RunStatus};
+
+use super::{Decision, Draft, Surroundings, approvals, schedule, turns};
+
+const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
+
+/// Creates a run. Without a title the goal gives one.
+pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings) -> Decision<()> {
+    let mut draft = Draft::new(run, around);
+    if settings.title.is_empty() {
+        settings.title = super::chat::title_of(settings.goal.as_deref().unwrap_or_default());
+    }
+    draft.record(Fact::RunCreated(Box::new(settings)));
+    set_status(&mut draft, RunStatus::Running, None);
+    draft.finish(())
+}
+
+/// A change of a run by a person. What is `None` stays.
+#[derive(Debug, Clone, Default)]
+pub struct RunChange {
+    pub status: Option<RunStatus>,
+    /// Whether pausing also stops open turns.
+    pub interrupt: bool,
+    pub mode: Option<Mode>,
+    pub global_mode: Option<GlobalMode>,
+    pub settings: Option<RunSettings>,
+}
+
+/// Changes a run. All of the change is recorded, or nothing.
+pub fn change_run(
+    run: &Run,
+    around: Surroundings<'_>,
+    change: RunChange,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    if let Some(to) = change.status {
+        check_move(draft.run.status, to)?;
+    }
+    if let Some(settings) = change.settings {
+        draft.record(Fact::RunConfigured(Box::new(settings)));
+    }
+    let mode = change.mode.unwrap_or(draft.run.mode);
+    let global_mode = change.global_mode.unwrap_or(draft.run.global_mode);
+    if (mode, global_mode) != (draft.run.mode, draft.run.global_mode) {
+        draft.record(Fact::ModesChanged { mode, global_mode });
+    }
+    if let Some(to) = change.status.filter(|to| *to != draft.run.status) {
+        move_to(&mut draft, to, change.interrupt);
+    }
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+/// Rejects moves that make no sense. The same status again is no move.
+fn check_move(from: RunStatus, to: RunStatus) -> Result<(), Rejection> {
+    use RunStatus::{Completed, Failed, Paused, Queued, Running};
+    match (from, to) {
+        (_, Running) | (Queued | Running, Paused) | (Running | Paused, Completed | Failed) => {
+            Ok(())
+        }
+        (from, to) if from == to => Ok(()),
+        (from, to) => Err(Rejection::IllegalMove { from, to }),
+    }
+}
+
+fn move_to(draft: &mut Draft<'_>, to: RunStatus, interrupt: bool) {
+    match to {
+        RunStatus::Running => resume(draft),
+        RunStatus::Paused => {
+            set_status(draft, to, Some(PausedReason::User));
+            if interrupt {
+                interrupt_open_turns(draft, "paused by the user");
+            }
+        }
+        RunStatus::Completed => {
+            draft.record(Fact::PhaseChanged(Phase::Done));
+            set_status(draft, to, None);
+        }
+        RunStatus::Queued | RunStatus::Failed => set_status(draft, to, None),
+    }
+}
+
+fn set_status(draft: &mut Draft<'_>, status: RunStatus, paused_reason: Option<PausedReason>) {
+    draft.record(Fact::RunStatusChanged {
+        status,
+        paused_reason,
+    });
+}
+
+/// Lets a run go on. Nodes that were stopped in a turn are asked to continue.
+fn resume(draft: &mut Draft<'_>) {
+    let had_ended = matches!(draft.run.status, RunStatus::Completed | RunStatus::Failed);
+    let stalled = node_ids(draft, |node| node.block == Some(BlockReason::Stall));
+    set_status(draft, RunStatus::Running, None);
+    if had_ended {
+        draft.record(Fact::PhaseChanged(Phase::Execute));
+    }
+    for node in stalled {
+        draft.change_node(node, NodeChange::Unblocked);
+    }
+    let interrupted = node_ids(draft, |node| {
+        node.was_interrupted && node.turn.is_none() && node.inbox.is_empty()
+    });
+    for node in interrupted {
+        turns::send_message(draft, node, MessageRole::System, CONTINUE_NOTE.to_owned());
+    }
+}
+
+fn node_ids(draft: &Draft<'_>, is_meant: impl Fn(&crate::node::Node) -> bool) -> Vec<NodeId> {
+    let meant = draft.run.nodes().filter(|node| is_meant(node));
+    meant.map(|node| node.id).collect()
+}
+
+fn interrupt_open_turns(draft: &mut Draft<'_>, reason: &str) {
+    for node in node_ids(draft, |node| node.turn.is_some()) {
+        turns::interrupt(draft, node, reason);
+    }
+}
+
+/// Deletes a run: everything of it ends, and its files go. Its records stay in the log.
+pub fn delete_run(run: &Run, around: Surroundings<'_>) -> Decision<()> {
+    let mut draft = Draft::new(run, around);
+    draft.record(Fact::RunDeleted);
+    draft.perform(Effect::RemoveRun);
+    draft.finish(())
+}
+
+/// What the server does with a run that it finds at its start.
+#[derive(Debug, Clone, Copy)]
+pub struct Restart<'a> {
+    /// Whether running runs go on by themselves.
+    pub resume: bool,
+    /// Programs whose sessions can be resumed by name.
+    pub resumable_programs: &'a [String],
+}
+
+/// Ends the turns that were open when the server stopped. Their programs are gone.
+///
+/// A turn whose session can be resumed is asked to continue; the inputs of the others go back into
+/// the inbox. So no input is lost and none is consumed twice.
+pub fn restart(run: &Run, around: Surroundings<'_>, restart: Restart<'_>) -> Decision<()> {
+    let mut draft = Draft::new(run, around);
+    let was_running = draft.run.status == RunStatus::Running;
+    if was_running && !restart.resume {
+        set_status(
+            &mut draft,
+            RunStatus::Paused,
+            Some(PausedReason::DaemonRestart),
+        );
+    }
+    for node in node_ids(&draft, |node| node.turn.is_some()) {
+        end_lost_turn(&mut draft, node, restart);
+    }
+    // A verification that was under way is lost with its process; the claim can be made again.
+    if draft.run.phase == Phase::Verify {
+        draft.record(Fact::PhaseChanged(Phase::Execute));
+    }
+    if restart.resume {
+        schedule::start_ready_turns(&mut draft);
+    }
+    draft.finish(())
+}
+
+fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
+    let Some(lost) = find_lost_turn(draft, id, restart) else {
+        return;
+    };
+    let interrupted = TurnStep::Interrupted {
+        detail: "the server was restarted".to_owned(),
+        requeued: lost.requeued,
+    };
+    draft.step_turn(id, lost.turn, interrupted);
+    for approval in lost.approvals {
+        approvals::close(draft, approval, Resolution::denied("provider-restarted"));
+    }
+    let rested = NodeChange::Rested {
+        status: NodeStatus::Idle,
+        summary: "interrupted by a restart of the server".to_owned(),
+    };
+    draft.change_node(id, rested);
+    if lost.can_resume {
+        turns::send_message(draft, id, MessageRole::System, CONTINUE_NOTE.to_owned());
+    }
+}
+
+/// A turn that was open when the server stopped.
+struct LostTurn {
+    turn: AgentTurnId,
+    requeued: Vec<InputId>,
+    approvals: Vec<ApprovalId>,
+    can_resume: bool,
+}
+
+fn find_lost_turn(draft: &Draft<'_>, id: NodeId, restart: Restart<'_>) -> Option<LostTurn> {
+    let node = draft.run.node(id)?;
+    let open = node.turn.as_ref()?;
+    // A session that never got the prompt has nothing to continue.
+    let can_resume = node.session.id.is_some()
+        && open.prompt.is_some()
+        && restart
+            .resumable_programs
+            .iter()
+            .any(|program| program == node.program());
+    let requeued = if can_resume {
+        Vec::new()
+    } else {
+        open.consumed.iter().map(Input::id).collect()
+    };
+    Some(LostTurn {
+        turn: open.id,
+        requeued,
+        approvals: node.open_approvals.iter().copied().collect(),
+        can_resume,
+    })
+}

@@ -1,0 +1,137 @@
+//! Starting turns: which nodes are ready, and in which order they start.
+//!
+//! Worked example, a run that may have two open turns: node A has waited since 10:00, B since 10:02
+//! and C since 10:01. A and C start; B starts when one of them has ended.
+
+use crate::artifact::Workspace;
+use crate::effect::Effect;
+use crate::fact::{Fact, NodeChange, TurnStep};
+use crate::hold::{Hold, find_hold};
+use crate::ids::{AgentTurnId, NodeId};
+use crate::input::InputId;
+use crate::node::Node;
+use crate::turn::TurnCause;
+use crate::words::{GlobalMode, Mode, Phase, RunStatus, WorkspaceKind};
+
+use super::Draft;
+
+/// How many characters of an id a branch name has.
+const SHORT_ID_CHARACTERS: usize = 8;
+
+/// Starts turns until no node is ready. A quiet run in AUTO mode prompts its orchestrators.
+pub(super) fn start_ready_turns(draft: &mut Draft<'_>) {
+    while let Some(node) = next_ready_node(draft) {
+        let consumed = draft.run.node(node).map(|node| node.inbox.ids());
+        start_turn(draft, node, TurnCause::Inputs, consumed.unwrap_or_default());
+    }
+    if is_quiet(draft) {
+        for node in orchestrators(draft) {
+            start_turn(draft, node, TurnCause::Auto, Vec::new());
+        }
+    }
+}
+
+/// The ready node whose oldest input has waited longest. Nodes that have waited equally long start
+/// in the order of their creation.
+fn next_ready_node(draft: &Draft<'_>) -> Option<NodeId> {
+    let is_ready =
+        |node: &&Node| find_hold(&draft.run, node, draft.now(), draft.capacity()).is_none();
+    let ready = draft.run.nodes().filter(is_ready);
+    ready
+        .min_by_key(|node| node.inbox.oldest())
+        .map(|node| node.id)
+}
+
+/// Whether nothing happens in a run that should go on by itself, and nothing will without a prompt.
+fn is_quiet(draft: &Draft<'_>) -> bool {
+    let run = &draft.run;
+    let may_go_on = run.mode == Mode::Auto
+        && run.status == RunStatus::Running
+        && matches!(run.phase, Phase::Boot | Phase::Execute)
+        && run.approvals.is_empty()
+        && draft.capacity().parked_programs.is_empty()
+        && run
+            .nodes()
+            .all(|node| node.retry_at.is_none_or(|at| at <= draft.now()));
+    let is_waiting = |node: &Node| {
+        let hold = find_hold(run, node, draft.now(), draft.capacity());
+        matches!(hold, Some(Hold::NoInput | Hold::AwaitsReplies(_)))
+    };
+    may_go_on && run.nodes().all(is_waiting)
+}
+
+fn orchestrators(draft: &Draft<'_>) -> Vec<NodeId> {
+    let leads = draft.run.nodes().filter(|node| node.is_orchestrator());
+    let free = draft
+        .capacity()
+        .turns
+        .min(draft.run.settings.limits.open_turns_max);
+    leads.map(|node| node.id).take(free as usize).collect()
+}
+
+fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: Vec<InputId>) {
+    let Some(workspace) = fix_workspace(draft, node) else {
+        return;
+    };
+    let attempt = draft.run.node(node).map_or(0, |node| node.failed_attempts) + 1;
+    let turn: AgentTurnId = draft.draw_id();
+    let started = TurnStep::Started {
+        cause,
+        consumed,
+        mode: draft.run.mode,
+        global_mode: draft.run.global_mode,
+        attempt,
+    };
+    draft.step_turn(node, turn, started);
+    draft.change_node(node, NodeChange::TurnOpened);
+    // The first turn ends the start-up. A docs node works in its own phase.
+    if matches!(draft.run.phase, Phase::Boot | Phase::Done) {
+        draft.record(Fact::PhaseChanged(Phase::Execute));
+    }
+    draft.around.capacity.turns = draft.around.capacity.turns.saturating_sub(1);
+    draft.perform(Effect::PrepareTurn {
+        node,
+        turn,
+        workspace,
+    });
+}
+
+/// Where a node works. It is chosen at the node's first turn and never changes: a program that was
+/// moved would look for its files in the wrong place.
+fn fix_workspace(draft: &mut Draft<'_>, id: NodeId) -> Option<Workspace> {
+    let node = draft.run.node(id)?;
+    if let Some(workspace) = &node.workspace {
+        return Some(workspace.clone());
+    }
+    let workspace = if needs_worktree(draft, node) {
+        Workspace {
+            kind: WorkspaceKind::Worktree,
+            branch: Some(branch_name(draft, node)),
+        }
+    } else {
+        Workspace {
+            kind: WorkspaceKind::Shared,
+            branch: None,
+        }
+    };
+    draft.change_node(id, NodeChange::WorkspaceFixed(workspace.clone()));
+    Some(workspace)
+}
+
+fn needs_worktree(draft: &Draft<'_>, node: &Node) -> bool {
+    let capabilities = node.settings.capabilities;
+    // Whatever a node writes that it may not write can be undone in a worktree of its own.
+    let is_restricted = draft.run.global_mode == GlobalMode::Planning || capabilities.delegate_only;
+    let mut others = draft.run.nodes().filter(|other| other.id != node.id);
+    let has_other_writer = others.any(|other| other.settings.capabilities.write_code);
+    draft.around.has_repository && (is_restricted || (capabilities.write_code && has_other_writer))
+}
+
+fn branch_name(draft: &Draft<'_>, node: &Node) -> String {
+    let short = |id: String| id.chars().take(SHORT_ID_CHARACTERS).collect::<String>();
+    let run = short(draft.run.id.to_string());
+    match &node.settings.alias {
+        Some(alias) => format!("turnkeep/{run}/{alias}"),
+        None => format!("turnkeep/{run}/{}", short(node.id.to_string())),
+    }
+}

@@ -1,0 +1,75 @@
+//! Effects: what the server does after the events of a decision are durable.
+//!
+//! An effect that was not carried out because the server stopped is not repeated: at the next start
+//! [`crate::decide::restart`] ends every open turn and puts its inputs back.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+use crate::approval::Resolution;
+use crate::artifact::Workspace;
+use crate::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
+use crate::tool::ToolCall;
+
+/// Something that the server does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Takes a snapshot of the workspace and reads the role template, then reports both.
+    PrepareTurn {
+        /// The node.
+        node: NodeId,
+        /// Its turn.
+        turn: AgentTurnId,
+        /// Where it works.
+        workspace: Workspace,
+    },
+    /// Starts the program if needed and sends it the prompt.
+    SendPrompt {
+        /// The node.
+        node: NodeId,
+        /// Its turn.
+        turn: AgentTurnId,
+        /// The session to resume.
+        session: Option<String>,
+        /// The prompt.
+        prompt: Bytes,
+    },
+    /// Stops the open turn of a node's program.
+    Interrupt(NodeId),
+    /// Ends a node's program and forgets its session.
+    ResetProgram(NodeId),
+    /// Ends a node's program.
+    EndProgram(NodeId),
+    /// Answers a program that asked for permission.
+    AnswerPermission {
+        /// The node.
+        node: NodeId,
+        /// The program's own id of the call.
+        call: ToolCall,
+        /// The decision.
+        resolution: Resolution,
+    },
+    /// Answers a call of an orchestration tool.
+    AnswerToolCall {
+        /// The node.
+        node: NodeId,
+        /// The call.
+        tool: ToolId,
+        /// The result, or the error that names the fix.
+        result: Result<Value, String>,
+    },
+    /// Runs the verification commands in the integration tree, then reports the result.
+    Verify {
+        /// The node that claims completion.
+        claimer: Option<NodeId>,
+    },
+    /// Shows a person that something waits.
+    Notify {
+        /// The approval, if that is what waits.
+        approval: Option<ApprovalId>,
+        /// One sentence.
+        text: String,
+    },
+    /// Ends everything that belongs to the run and removes its files.
+    RemoveRun,
+}

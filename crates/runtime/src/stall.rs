@@ -1,0 +1,323 @@
+//! Stalls: how a run notices that an agent goes in circles.
+//!
+//! Each completed turn leaves a [`TurnSignature`]. Streaks count how often in a row the same thing
+//! happened; a streak of `stall_after` turns is a stall. Output is compared after
+//! [`mask_output`] has removed what differs by itself. Worked example: "Built in 1.2 s at 10:31"
+//! and "built in  3.4 s at 10:32" are both `built in #.# s at #:#`.
+
+use std::collections::BTreeMap;
+
+use turnkeep_types::BlobHash;
+
+use crate::ids::{AgentTurnId, NodeId};
+use crate::words::StallReason;
+
+/// How many turn ids the evidence of a stall names.
+const TURNS_NAMED_MAX: usize = 16;
+/// Shorter runs of hex letters may be words, such as `deed`.
+const HEX_DIGITS_MIN: usize = 7;
+
+/// What a completed turn did, reduced to what is compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnSignature {
+    /// The hash of the masked output.
+    pub output: BlobHash,
+    /// The hash of the diff, if the turn changed files.
+    pub diff: Option<BlobHash>,
+    /// Whether the turn only waited for a command that still runs, or was started by chat: such
+    /// turns may repeat themselves.
+    pub may_repeat: bool,
+    /// Whether it made an artifact of its own.
+    pub made_artifact: bool,
+    /// Whether it was an automatic turn that did nothing.
+    pub was_idle_auto_turn: bool,
+}
+
+/// How often in a row the same hash was seen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Streak {
+    pub hash: Option<BlobHash>,
+    pub count: u32,
+    /// The last turns of the streak.
+    pub turns: Vec<AgentTurnId>,
+}
+
+impl Streak {
+    /// Adds one more. `None` ends the streak.
+    pub fn add(&mut self, hash: Option<BlobHash>, turn: Option<AgentTurnId>) {
+        if self.hash != hash || hash.is_none() {
+            *self = Self {
+                hash,
+                ..Self::default()
+            };
+        }
+        if hash.is_none() {
+            return;
+        }
+        self.count += 1;
+        if self.turns.len() == TURNS_NAMED_MAX {
+            self.turns.remove(0);
+        }
+        self.turns.extend(turn);
+    }
+}
+
+/// What is counted for one node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StallHistory {
+    pub outputs: Streak,
+    pub diffs: Streak,
+    pub verification_failures: Streak,
+    /// Envelopes to each receiver.
+    pub envelopes: BTreeMap<NodeId, Streak>,
+    /// Automatic turns in a row that did nothing.
+    pub idle_auto_turns: u32,
+}
+
+/// How many automatic turns in a row may do nothing.
+const IDLE_AUTO_TURNS_MAX: u32 = 2;
+
+impl StallHistory {
+    /// Adds a completed turn.
+    pub fn add_turn(&mut self, turn: AgentTurnId, signature: &TurnSignature) {
+        if signature.was_idle_auto_turn {
+            self.idle_auto_turns += 1;
+        } else {
+            self.idle_auto_turns = 0;
+        }
+        if signature.may_repeat {
+            return;
+        }
+        let changed_nothing = signature.diff.is_none() && !signature.made_artifact;
+        self.outputs
+            .add(changed_nothing.then_some(signature.output), Some(turn));
+        self.diffs.add(signature.diff, Some(turn));
+    }
+
+    /// Adds an envelope that the node sent.
+    pub fn add_envelope(&mut self, to: NodeId, text: &str, turn: Option<AgentTurnId>) {
+        let hash = BlobHash::of(mask_output(text).as_bytes());
+        self.envelopes.entry(to).or_default().add(Some(hash), turn);
+    }
+
+    /// Adds a refused completion. `signature` names the command, its exit code and its output.
+    pub fn add_verification_failure(&mut self, signature: &str, turn: Option<AgentTurnId>) {
+        let hash = BlobHash::of(signature.as_bytes());
+        self.verification_failures.add(Some(hash), turn);
+    }
+
+    /// The first streak that is a stall. A limit of zero turns the detection off.
+    pub fn find_stall(&self, stall_after: u32) -> Option<Stall> {
+        if self.idle_auto_turns >= IDLE_AUTO_TURNS_MAX {
+            let reason = StallReason::NoProgress;
+            let (count, turns) = (self.idle_auto_turns, Vec::new());
+            return Some(Stall {
+                reason,
+                hash: None,
+                count,
+                turns,
+            });
+        }
+        let streaks = [
+            (StallReason::SameOutput, &self.outputs),
+            (StallReason::SameDiff, &self.diffs),
+            (
+                StallReason::SameVerificationFailure,
+                &self.verification_failures,
+            ),
+        ];
+        let envelopes = self
+            .envelopes
+            .values()
+            .map(|streak| (StallReason::SameEnvelope, streak));
+        let mut all = streaks.into_iter().chain(envelopes);
+        let (reason, streak) =
+            all.find(|(_, streak)| stall_after > 0 && streak.count >= stall_after)?;
+        Some(Stall {
+            reason,
+            hash: streak.hash,
+            count: streak.count,
+            turns: streak.turns.clone(),
+        })
+    }
+}
+
+/// A stall and its evidence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stall {
+    pub reason: StallReason,
+    /// What was the same each time.
+    pub hash: Option<BlobHash>,
+    pub count: u32,
+    pub turns: Vec<AgentTurnId>,
+}
+
+/// Removes from a text what differs between equal outputs: case, white space, numbers, hex, UUIDs
+/// and temporary paths.
+pub fn mask_output(text: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !masked.is_empty() {
+            masked.push(' ');
+        }
+        if word.contains("/tmp/") || word.contains("/var/folders/") {
+            masked.push_str("<path>");
+        } else {
+            mask_word(&word.to_lowercase(), &mut masked);
+        }
+    }
+    masked
+}
+
+/// Masks the numbers of a word. A hex number may have dashes, as a UUID or a date has.
+fn mask_word(word: &str, masked: &mut String) {
+    let is_part = |c: char| c.is_alphanumeric() || c == '-';
+    let mut rest = word;
+    while let Some(first) = rest.chars().next() {
+        let length = rest.find(|c: char| is_part(c) != is_part(first));
+        let (part, behind) = rest.split_at(length.unwrap_or(rest.len()));
+        if is_hex_number(part) {
+            push_mask(masked);
+        } else {
+            mask_digits(part, masked);
+        }
+        rest = behind;
+    }
+}
+
+fn is_hex_number(part: &str) -> bool {
+    let digits = part.bytes().filter(|byte| *byte != b'-');
+    digits.clone().count() >= HEX_DIGITS_MIN
+        && digits.clone().all(|byte| byte.is_ascii_hexdigit())
+        && part.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Replaces each run of digits by one `#`.
+fn mask_digits(part: &str, masked: &mut String) {
+    for character in part.chars() {
+        if character.is_numeric() {
+            push_mask(masked);
+        } else {
+            masked.push(character);
+        }
+    }
+}
+
+fn push_mask(masked: &mut String) {
+    if !masked.ends_with('#') {
+        masked.push('#');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::{IdSource, Uuid as _};
+
+    #[test]
+    fn what_differs_by_itself_is_masked() {
+        for (text, expect) in [
+            ("Built in 1.2 s at 10:31", "built in #.# s at #:#"),
+            ("built  in\n3.45 s at 9:02", "built in #.# s at #:#"),
+            (
+                "run 0b5f1c9e-8a3d-4c55-9a67-0123456789ab failed",
+                "run # failed",
+            ),
+            ("commit 4fc59184 on 2026-11-18", "commit # on #"),
+            ("wrote /tmp/x.Ab12/out.txt", "wrote <path>"),
+            ("a deed indeed", "a deed indeed"),
+            ("", ""),
+        ] {
+            assert_eq!(mask_output(text), expect);
+        }
+    }
+
+    fn turn(number: u128) -> AgentTurnId {
+        AgentTurnId::from_bits(number)
+    }
+
+    fn signature(output: &str) -> TurnSignature {
+        TurnSignature {
+            output: BlobHash::of(mask_output(output).as_bytes()),
+            diff: None,
+            may_repeat: false,
+            made_artifact: false,
+            was_idle_auto_turn: false,
+        }
+    }
+
+    #[test]
+    fn five_equal_turns_with_other_times_are_a_stall() {
+        let mut history = StallHistory::default();
+        for number in 1..=4 {
+            history.add_turn(
+                turn(number),
+                &signature(&format!("still failing at 10:0{number}")),
+            );
+            assert_eq!(history.find_stall(5), None);
+        }
+        history.add_turn(turn(5), &signature("still failing at 11:17"));
+        let stall = history.find_stall(5).unwrap();
+        assert_eq!(stall.reason, StallReason::SameOutput);
+        assert_eq!((stall.count, stall.turns.len()), (5, 5));
+        assert_eq!(history.find_stall(0), None);
+    }
+
+    #[test]
+    fn a_change_an_artifact_or_another_output_ends_the_streak() {
+        let changed = |how: fn(&mut TurnSignature)| {
+            let mut history = StallHistory::default();
+            for number in 1..=4 {
+                history.add_turn(turn(number), &signature("same"));
+            }
+            let mut last = signature("same");
+            how(&mut last);
+            history.add_turn(turn(5), &last);
+            history.find_stall(5)
+        };
+        assert_eq!(
+            changed(|last| last.diff = Some(BlobHash::of(b"diff"))),
+            None
+        );
+        assert_eq!(changed(|last| last.made_artifact = true), None);
+        assert_eq!(changed(|last| last.output = BlobHash::of(b"other")), None);
+        assert_eq!(changed(|last| last.may_repeat = true), None);
+        assert!(changed(|_| ()).is_some());
+    }
+
+    #[test]
+    fn envelopes_count_for_each_receiver() {
+        let mut ids = IdSource::from_seed(&[1; 32]);
+        let (first, second): (NodeId, NodeId) = (ids.draw(), ids.draw());
+        let mut history = StallHistory::default();
+        for _ in 0..4 {
+            history.add_envelope(first, "please look", None);
+            history.add_envelope(second, "please look", None);
+        }
+        assert_eq!(history.find_stall(5), None);
+        history.add_envelope(first, "Please look", None);
+        assert_eq!(
+            history.find_stall(5).unwrap().reason,
+            StallReason::SameEnvelope
+        );
+    }
+
+    #[test]
+    fn two_idle_automatic_turns_are_a_stall() {
+        let mut history = StallHistory::default();
+        let idle = TurnSignature {
+            was_idle_auto_turn: true,
+            may_repeat: true,
+            ..signature("hm")
+        };
+        history.add_turn(turn(1), &idle);
+        assert_eq!(history.find_stall(0), None);
+        history.add_turn(turn(2), &idle);
+        assert_eq!(
+            history.find_stall(0).unwrap().reason,
+            StallReason::NoProgress
+        );
+        history.add_turn(turn(3), &signature("work"));
+        assert_eq!(history.find_stall(0), None);
+    }
+}

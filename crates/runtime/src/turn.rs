@@ -1,0 +1,131 @@
+//! One turn of an agent: from the inputs that it consumes to its end.
+//!
+//! The steps are recorded in this order: started, waiting for the model, any number of tools and
+//! approvals, and exactly one end. [`TurnStage`] is how far an open turn is.
+
+use std::collections::BTreeMap;
+
+use turnkeep_types::Timestamp;
+
+use crate::ids::{AgentTurnId, ToolId};
+use crate::input::Input;
+use crate::tool::OpenTool;
+use crate::words::{GlobalMode, Mode, PromptKind};
+
+/// Why a turn was started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnCause {
+    /// Inputs waited.
+    Inputs,
+    /// The run was quiet in AUTO mode.
+    Auto,
+}
+
+/// How far an open turn is.
+#[derive(Debug, Clone, PartialEq)]
+pub enum TurnStage {
+    /// The server takes a snapshot of the workspace and reads the role template.
+    Preparing,
+    /// The program has the prompt.
+    Working,
+    /// The program is being stopped, and its end is awaited.
+    Interrupting {
+        /// Since when.
+        since: Timestamp,
+        /// Why, in words for the node's summary.
+        reason: String,
+    },
+}
+
+/// How the program's part of a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// The program finished.
+    Completed,
+    /// It was interrupted.
+    Interrupted {
+        /// Why.
+        reason: String,
+        /// Whether its inputs go back into the inbox.
+        requeue: bool,
+    },
+    /// It failed for good.
+    Failed {
+        /// Why, with the exit status and the end of the error output.
+        reason: String,
+    },
+    /// The provider could not be reached or was overloaded.
+    Unavailable {
+        /// The provider's words.
+        reason: String,
+    },
+    /// The provider takes no more for a while.
+    RateLimited {
+        /// When it takes more, if it said so.
+        until: Option<Timestamp>,
+    },
+}
+
+/// A turn that has not ended.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenTurn {
+    pub id: AgentTurnId,
+    pub cause: TurnCause,
+    pub stage: TurnStage,
+    pub started_at: Timestamp,
+    /// When the program last printed something.
+    pub last_output_at: Timestamp,
+    pub consumed: Vec<Input>,
+    pub mode: Mode,
+    pub global_mode: GlobalMode,
+    pub prompt: Option<PromptKind>,
+    /// Counts from 1; more after a provider was unavailable.
+    pub attempt: u32,
+    /// The text of the answer that is not final yet.
+    pub unfinished_text: String,
+    /// The text of the last final message.
+    pub final_text: Option<String>,
+    pub open_tools: BTreeMap<ToolId, OpenTool>,
+    /// How many orchestration tools it has called. Part of the key that makes calls idempotent.
+    pub tool_calls: u32,
+    pub progress: TurnProgress,
+    /// Whether a warning about its silence was given.
+    pub silence_warned: bool,
+}
+
+/// Whether a turn did anything besides talking.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "these are independent observations"
+)]
+pub struct TurnProgress {
+    pub ran_tool: bool,
+    pub sent_envelope: bool,
+    pub made_artifact: bool,
+    pub claimed_completion: bool,
+    pub asked_user: bool,
+}
+
+impl TurnProgress {
+    /// Whether it did anything.
+    pub fn is_any(self) -> bool {
+        self.ran_tool
+            || self.sent_envelope
+            || self.made_artifact
+            || self.claimed_completion
+            || self.asked_user
+    }
+}
+
+/// What is remembered of the last turn of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedTurn {
+    pub id: AgentTurnId,
+    pub ended_at: Timestamp,
+    /// The inputs that a retry puts back.
+    pub consumed: Vec<Input>,
+    /// Whether the turn failed, so that a retry makes sense.
+    pub failed: bool,
+    pub final_text: Option<String>,
+}
