@@ -40,7 +40,7 @@ pub struct Approval {
     pub created_at: Timestamp,
     /// When it is denied by itself, if the settings say so.
     pub expires_at: Option<Timestamp>,
-    /// Whether the caller was told to wait for the outcome in its inbox.
+    /// Whether the caller gets the outcome in its inbox, because it did not wait any longer.
     pub outcome_by_inbox: bool,
 }
 

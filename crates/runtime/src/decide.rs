@@ -58,7 +58,7 @@ pub struct Surroundings<'a> {
 pub struct Capacity<'a> {
     /// How many turns may start.
     pub turns: u32,
-    /// Programs that take nothing now, because a node of some run was told to wait.
+    /// Programs whose provider asked a node of some run to wait.
     pub parked_programs: &'a [String],
     /// Programs that already have as many open turns as they may.
     pub full_programs: &'a [String],

@@ -35,7 +35,7 @@ pub enum Hold {
     },
     /// It tries again later.
     RetryAt(Timestamp),
-    /// Its program was told to wait, by a node of this or another run.
+    /// Its provider asked a node of this or another run to wait.
     ProgramParked,
     /// The run has as many open turns as it may.
     RunFull,

@@ -1,4 +1,4 @@
-//! Prompts: what an agent is told at the beginning of a turn.
+//! Prompts: the text that an agent gets at the beginning of a turn.
 //!
 //! A prompt has four blocks, joined by a blank line: *system* (who the agent is in this graph and
 //! which tools it has), *role*, *mode* (what it may write) and *task* (what to do now). The first

@@ -49,7 +49,7 @@ pub struct Budget {
 pub enum BudgetLevel {
     /// Less than four fifths.
     Fine,
-    /// At least four fifths: a person is told.
+    /// At least four fifths: the inbox of the person shows it.
     Low,
     /// All of it: the run pauses.
     UsedUp,

@@ -5,7 +5,7 @@
 //! the [`ChildProcess`] or ends, however it ends. Then the guard kills the group, and with it
 //! everything that the command started.
 //!
-//! The module moves bytes and knows nothing of their meaning. It sets no time limits: callers put
+//! The module moves bytes and does not interpret them. It sets no time limits: callers put
 //! one around [`ChildProcess::send_line`] and [`ChildProcess::receive_line`].
 
 use std::io::{ErrorKind, PipeWriter};

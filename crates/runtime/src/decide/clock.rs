@@ -46,7 +46,7 @@ fn expired_approvals(draft: &Draft<'_>) -> Vec<ApprovalId> {
 /// What is wrong with a turn that takes long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Overdue {
-    /// It printed nothing for a while: a person is told.
+    /// It printed nothing for a while: clients show a warning.
     Warn,
     /// It printed nothing for too long: it is ended.
     Silent,

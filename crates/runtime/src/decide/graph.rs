@@ -152,7 +152,7 @@ pub fn change_node(
     Ok(draft.finish(()))
 }
 
-/// Deletes a node. Its mail goes back to the senders, and nobody waits for it any more.
+/// Deletes a node. Its mail goes back to the senders, so that they do not wait for it.
 pub fn delete_node(
     run: &Run,
     around: Surroundings<'_>,

@@ -301,7 +301,7 @@ fn record_diff(draft: &mut Draft<'_>, end: &ProgramEnd) -> ArtifactId {
 struct RestPlan {
     step: TurnStep,
     change: NodeChange,
-    /// Whether the turn will be tried again, so that nobody is owed a reply yet.
+    /// Whether the turn will be tried again. Then the node owes no reply yet.
     tries_again: bool,
 }
 

@@ -144,7 +144,7 @@ fn listen(path: &Path) -> Result<(UnixListener, FileId), SocketError> {
     Ok((listener, FileId::of_metadata(&metadata)))
 }
 
-/// Creates the directory, or checks that the user owns an existing one. Nobody else may enter it.
+/// Creates the directory, or checks that the user owns an existing one. Its mode keeps other users out.
 fn prepare_directory(dir: &Path, uid: u32) -> Result<(), SocketError> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {

@@ -20,7 +20,7 @@ use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
 
 use super::error::LedgerError;
-use super::in_flight::{Admission, RequestPermit};
+use super::in_flight::{RequestSlot, RequestPermit};
 use super::world_handle::WorldHandle;
 use super::writer::{self, WriterAnswer, WriterResult};
 use super::{BundleCheck, LedgerAnswer};
@@ -315,7 +315,7 @@ impl WorldHandle {
                 &request.envelope.request_id,
                 &request.fingerprint,
             )? {
-                Admission::Run(permit) => {
+                RequestSlot::Run(permit) => {
                     let (handle, workload) = (Arc::clone(self), request.workload);
                     let work = async move { handle.execute(request, permit).await };
                     return match workload {
@@ -324,7 +324,7 @@ impl WorldHandle {
                         Workload::Heavy => work.await,
                     };
                 }
-                Admission::Wait(mut done) => {
+                RequestSlot::Wait(mut done) => {
                     // The channel never sends a value: it closes when the other request ends.
                     let ended = tokio::time::timeout_at(deadline, async {
                         while done.changed().await.is_ok() {}

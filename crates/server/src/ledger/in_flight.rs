@@ -22,7 +22,7 @@ struct RunningRequest {
 }
 
 /// What a request with an id may do.
-pub(super) enum Admission {
+pub(super) enum RequestSlot {
     /// Run. The id is reserved until the permit is dropped.
     Run(RequestPermit),
     /// Wait: the same request is running. This channel closes when it ends.
@@ -48,13 +48,13 @@ impl InFlight {
         principal: &Principal,
         request: &Arc<str>,
         fingerprint: &[u8; 32],
-    ) -> Result<Admission, Fault> {
+    ) -> Result<RequestSlot, Fault> {
         // One lock for lookup and insert: two equal requests cannot both run.
         let mut running = self.lock();
         match running.get(request) {
             Some(other) if other.principal != principal.key() => Err(outcome::foreign_id_fault()),
             Some(other) if other.fingerprint != *fingerprint => Err(outcome::reused_id_fault()),
-            Some(same) => Ok(Admission::Wait(same.done.clone())),
+            Some(same) => Ok(RequestSlot::Wait(same.done.clone())),
             None => {
                 let (sender, done) = watch::channel(());
                 let row = RunningRequest {
@@ -63,7 +63,7 @@ impl InFlight {
                     done,
                 };
                 running.insert(Arc::clone(request), row);
-                Ok(Admission::Run(RequestPermit {
+                Ok(RequestSlot::Run(RequestPermit {
                     in_flight: Arc::clone(self),
                     request: Arc::clone(request),
                     _done: sender,

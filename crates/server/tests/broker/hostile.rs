@@ -1,4 +1,5 @@
-//! Peers that are wrong, slow or hostile: each hears why and ends, and nobody else notices.
+//! Peers that are wrong, slow or hostile: each gets an error and is disconnected, and other peers go
+//! on.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The socket's place: who may start, what is cleared away, what is left behind.
+//! The socket's path: which broker may start, and what it removes and leaves behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! Nobody stops anybody: slow readers, suspended wrappers, full queues.
+//! No peer stops another: slow readers, suspended wrappers, full queues.
 
 use std::time::Duration;
 

@@ -22,7 +22,7 @@ const STORED: Stored = Stored {
     turn: TurnId::new(7).unwrap(),
 };
 
-/// Remembers what it was given.
+/// Remembers the turns that it got.
 #[derive(Default)]
 struct Memo(Mutex<Vec<Vec<u8>>>);
 

@@ -42,7 +42,7 @@ impl Harness {
         self.dir.path().join(name)
     }
 
-    /// A broker that hears another user's processes, which nobody here is.
+    /// A broker of another user, who no process of this test is.
     pub(crate) fn with_other_peer_uid() -> Self {
         let mut harness = Self::start();
         let mut config = BrokerConfig::new(harness.path("other.sock"));
@@ -195,7 +195,7 @@ impl Peer {
         self.ask(Request::Deliver(deliver)).await
     }
 
-    /// What comes next of what is said about shared terminals.
+    /// The next message about shared terminals.
     pub(crate) async fn told(&mut self) -> ServerMessage {
         if !self.told.is_empty() {
             return self.told.remove(0);
@@ -218,7 +218,7 @@ impl Peer {
         self.injected().await
     }
 
-    /// Sends what is no message, which is refused and ends the connection.
+    /// Sends bytes that are no message; the broker refuses them and ends the connection.
     pub(crate) async fn send_and_be_refused(mut self, body: &[u8]) {
         self.send_body(body).await;
         self.is_closed_with(Reason::Malformed).await;

@@ -1,5 +1,5 @@
-//! A shared terminal over the socket: the whole screen first, then every byte, and nobody waits for
-//! a watcher.
+//! A shared terminal over the socket: the whole screen first, then every byte. A watcher delays no
+//! other peer.
 
 use bytes::Bytes;
 use turnkeep_types::broker::{Paint, Reason, Register, Reply, Request, Role, ServerMessage, Shown};

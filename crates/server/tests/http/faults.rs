@@ -1,4 +1,4 @@
-//! A disk that fails: writers are told what it is, readers go on.
+//! A disk that fails: writers get an error that says so, and readers go on.
 
 use serde_json::json;
 use turnkeep_journal::FaultyStorage;

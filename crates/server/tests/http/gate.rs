@@ -65,7 +65,7 @@ async fn everything_but_health_needs_the_token() {
             .await;
         assert_eq!(reply.status, 200, "{value}");
     }
-    // Without a broker in this server there is no terminal to show, whoever asks.
+    // Without a broker in this server there is no terminal to show, not even to the owner.
     let reply = server
         .get("/ws?session=any")
         .header("authorization", "Bearer s3cret")

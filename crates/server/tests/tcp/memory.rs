@@ -1,5 +1,5 @@
-//! Room for what is large is shared: who gets none is told so, and nobody holds it by doing
-//! nothing.
+//! The memory budget for large payloads is shared: a request that gets no permit is refused, and an
+//! idle peer holds none.
 
 use std::time::Duration;
 

@@ -48,7 +48,7 @@ pub(crate) async fn lines(
     read_lines(&shared, context, query).await
 }
 
-/// What was made from the world: scenes, notes, and what its attached writer was told.
+/// Everything derived from the world: scenes, notes, and the packs that its attached writer received.
 #[utoipa::path(get, path = "/v1/worlds/{world}/audit/derived", tag = "ledger",
     params(
         ("world" = String, Path),

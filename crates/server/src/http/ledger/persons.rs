@@ -26,7 +26,7 @@ pub(crate) async fn list(
     Json(wire::ledger::PersonList { persons })
 }
 
-/// Adds a person, or describes one anew: what is not said of somebody who is there stays as it is.
+/// Adds a person, or changes one. Fields that the request leaves out keep their values.
 #[utoipa::path(post, path = "/v1/worlds/{world}/persons", tag = "persons", params(("world" = String, Path)),
     request_body = wire::ledger::Person,
     responses((status = 201, description = "The person", body = wire::ledger::Person)))]

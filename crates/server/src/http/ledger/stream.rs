@@ -97,7 +97,7 @@ fn read_everything(world: &World, query: &StreamQuery) -> Result<wire::ledger::A
     ))
 }
 
-/// One entry, if it is visible. An entry that is hidden and one that there is not are one answer.
+/// One entry, if it is visible. A hidden entry and a missing one get the same answer.
 #[utoipa::path(get, path = "/v1/worlds/{world}/entries/{entry}", tag = "ledger",
     params(
         ("world" = String, Path),

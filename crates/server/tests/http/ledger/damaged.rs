@@ -1,4 +1,4 @@
-//! A world that cannot be read: who asks for it is told so, and nothing is written to it.
+//! A world that cannot be read: every request for it gets an error, and nothing is written to it.
 
 use serde_json::json;
 use turnkeep_journal::MemoryStorage;
@@ -82,7 +82,7 @@ async fn n30_every_holder_of_a_token_is_told_that_a_world_cannot_be_read() {
             .await;
         assert_eq!(beat.status, 503);
         for kind in [Kind::Wrong, Kind::Revoked] {
-            // Without the audit nobody can tell which tokens count.
+            // Without the audit the server cannot know which tokens are valid.
             let status = if audit_is_read { 401 } else { 503 };
             assert_eq!(
                 team.get(kind, "/v1/worlds/team/stream").await.status,

@@ -1402,7 +1402,7 @@ async fn everything_that_ann_gets(profile: &str, with_hidden: bool) -> Vec<Strin
             beat["bundle"]["entries"][0]["reply_to"] = shown[1].clone();
         }
         if is_hidden && !with_hidden {
-            // That a beat took place is public, what was hidden in it is not.
+            // Everyone may see that a beat took place, but not its hidden entries.
             beat = json!({ "envelope": envelope(&id, ""), "bundle": {
                 "bundle_id": null, "request_id": id, "wrote": false, "entries": [],
                 "proposed_by": { "engine": "test", "actor": "BOB" },

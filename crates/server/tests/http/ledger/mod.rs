@@ -29,7 +29,7 @@ pub(super) const OWNER: &str = "owner-secret";
 /// Who calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nobody: no token.
+    /// A caller without a token.
     Nobody,
     /// Somebody with a token that there never was.
     Wrong,

@@ -65,7 +65,7 @@ impl Payments {
         page.json()
     }
 
-    /// What came before: REVIEWER told PLANNER, and nobody else, what stands in the way.
+    /// An earlier private entry: REVIEWER named the obstacle to PLANNER only.
     async fn before(&self) {
         let warning = [line(
             "r-16",

@@ -18,7 +18,7 @@ fn spoken(request: &str) -> Vec<Value> {
     nameless["request_id"] = json!(7);
     vec![
         envelope(request, "Ship it."),
-        // Who asks comes first: what is wrong with it besides is not looked at.
+        // The caller is checked first; other faults of the request do not matter then.
         nameless,
         with("declared_world_time", json!("bad")),
         with("declared_world_time", json!(7)),

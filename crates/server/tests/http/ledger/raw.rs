@@ -86,7 +86,7 @@ async fn a_blob_that_is_a_world_s_record_is_read_with_a_line_there_and_no_other_
         assert_eq!((blob.status, count("blob").await), (200, read + 1));
         record = blob.body.to_vec();
     }
-    // The same bytes by another way, and bytes that are nobody's record.
+    // The same bytes by another route, and bytes that are no record.
     let context = team
         .post(Kind::Owner, "/v1/contexts", &json!({}))
         .await

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Kind, Team, envelope};
 
-/// A writer that reads what it is told and adds nothing.
+/// A writer that reads its input and proposes nothing.
 const SILENT: &str = r#"cmd: while read -r line; do echo '{"type":"no_write"}'; done"#;
 
 /// A counter's value.

@@ -1,4 +1,5 @@
-//! Following a view: resumed by cursor, silent about what is hidden, over when the token is.
+//! Following a view: it resumes at a cursor, sends nothing about hidden entries, and ends with the
+//! token.
 
 use serde_json::{Value, json};
 

@@ -32,7 +32,7 @@ const fn open(
     }
 }
 
-/// What is not here is the owner's.
+/// All other routes are the owner's.
 const OPEN: &[Open] = &[
     open("get", "/v1/worlds/{world}/seat", 200, 200, 200),
     open("post", "/v1/worlds/{world}/invocations", 200, 200, 200),
@@ -189,7 +189,7 @@ async fn paths_and_methods_that_no_route_has_tell_a_person_nothing_and_nobody_le
             assert_eq!(team.get(kind, path).await.status, expect, "{kind:?} {path}");
         }
     }
-    // Another world is answered as one that there is not.
+    // Another world gets the answer of a missing one.
     for tail in ["/stream", "/tokens", "/audit/lines", ""] {
         let exists = team
             .get(Kind::Reader, &format!("/v1/worlds/else{tail}"))

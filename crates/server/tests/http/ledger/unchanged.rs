@@ -1,5 +1,5 @@
-//! What was written stays: no route changes it, an edit of the files is found, and a disk that
-//! fails is told as such and never as an empty stream.
+//! Written entries stay: no route changes them, an edit of the files is found, and a failing disk
+//! is an error and never an empty stream.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ async fn n12_no_route_changes_or_removes_an_entry() {
             "/v1/worlds/team/stream".to_owned(),
             format!("/v1/worlds/team/bundles/{bundle}"),
         ] {
-            // To a person, what is no route of a person's may be refused before it is looked up.
+            // A route that a person may not use is refused before the object is looked up.
             for (kind, wanted) in [
                 (Kind::Owner, &[404, 405][..]),
                 (Kind::Writer, &[403, 404, 405]),
