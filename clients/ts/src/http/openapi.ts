@@ -498,7 +498,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was made from the world: scenes, notes, and what its attached writer was told. */
+        /** Everything derived from the world: scenes, notes, and the packs that its attached writer received. */
         get: operations["ledger_derived"];
         put?: never;
         post?: never;
@@ -552,7 +552,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** One entry, if it is visible. An entry that is hidden and one that there is not are one answer. */
+        /** One entry, if it is visible. A hidden entry and a missing one get the same answer. */
         get: operations["ledger_entry"];
         put?: never;
         post?: never;
@@ -606,7 +606,7 @@ export interface paths {
         /** Lists the people of a world. */
         get: operations["persons_list"];
         put?: never;
-        /** Adds a person, or describes one anew: what is not said of somebody who is there stays as it is. */
+        /** Adds a person, or changes one. Fields that the request leaves out keep their values. */
         post: operations["persons_add"];
         delete?: never;
         options?: never;

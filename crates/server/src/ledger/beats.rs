@@ -20,7 +20,7 @@ use turnkeep_store::Refusal;
 use turnkeep_types::Timestamp;
 
 use super::error::LedgerError;
-use super::in_flight::{RequestSlot, RequestPermit};
+use super::in_flight::{RequestPermit, RequestSlot};
 use super::world_handle::WorldHandle;
 use super::writer::{self, WriterAnswer, WriterResult};
 use super::{BundleCheck, LedgerAnswer};
