@@ -7,6 +7,7 @@ use serde_json::Value;
 use turnkeep_types::Timestamp;
 
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
+use crate::orchestration::OrchestrationCall;
 use crate::tool::ToolCall;
 use crate::words::{Scope, Verdict};
 
@@ -19,7 +20,7 @@ pub enum ApprovalSubject {
     /// A tool that the program itself runs.
     ProviderTool,
     /// A tool of the daemon, such as `spawn_node`, that runs once it is approved.
-    OrchestrationTool,
+    OrchestrationTool(Box<OrchestrationCall>),
     /// A question to the user. It blocks no node.
     Question {
         /// Answers to choose from.
@@ -40,8 +41,6 @@ pub struct Approval {
     pub created_at: Timestamp,
     /// When it is denied by itself, if the settings say so.
     pub expires_at: Option<Timestamp>,
-    /// Whether the caller gets the outcome in its inbox, because it did not wait any longer.
-    pub outcome_by_inbox: bool,
 }
 
 impl Approval {

@@ -7,6 +7,7 @@
 //! node may start a turn. So a decision works on a [`Draft`], which applies each event to a copy of
 //! the live state as it is recorded. It is the same `apply` that runs after the append.
 
+mod actions;
 mod approvals;
 mod chat;
 mod clock;
@@ -18,7 +19,9 @@ mod runs;
 mod schedule;
 #[cfg(test)]
 mod tests;
+mod tools;
 mod turns;
+mod verification;
 
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
@@ -30,6 +33,7 @@ use crate::live::LiveRun;
 use crate::node::Node;
 use crate::rejection::Rejection;
 
+pub use actions::{ResetInbox, interrupt_node, reset_node, retry_node};
 pub use approvals::{Permission, PermissionAnswer, ask_permission, resolve};
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
@@ -40,7 +44,9 @@ pub use graph::{
 pub use handoffs::{Handoff, send_handoff};
 pub use prepare::send_prompt;
 pub use runs::{Restart, RunChange, change_run, create_run, delete_run, restart};
+pub use tools::{ToolAnswer, ToolRequest, call_tool};
 pub use turns::{DiffTaken, Output, ProgramEnd, add_output, end_turn};
+pub use verification::{VerificationEnd, end_verification};
 
 /// What a decision reads besides the run.
 pub struct Surroundings<'a> {

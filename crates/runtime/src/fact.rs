@@ -56,8 +56,20 @@ pub enum Fact {
         /// Why, if it is paused now.
         paused_reason: Option<PausedReason>,
     },
-    /// It went on to another phase. For VERIFY the event names the node that claims completion.
+    /// It went on to another phase.
     PhaseChanged(Phase),
+    /// The node says that the run has reached its goal.
+    CompletionClaimed {
+        /// The call that waits for the verification.
+        tool: ToolId,
+        /// What was done.
+        summary: String,
+    },
+    /// The claim of the node was wrong: the run goes on.
+    VerificationFailed {
+        /// By which the same failure is recognized.
+        signature: String,
+    },
     /// Its modes changed.
     ModesChanged {
         /// Whether orchestrators are prompted without input.
@@ -189,6 +201,10 @@ pub enum NodeChange {
     Configured(Box<NodeSettings>),
     /// An input arrived or was taken back. The state has the inbox already; clients get the count.
     InboxCounted,
+    /// A person dropped everything that waited for it.
+    InboxCleared,
+    /// The inputs of its failed turn wait again.
+    Retried,
     /// Its turn began.
     TurnOpened,
     /// It waits for a person.
@@ -248,12 +264,14 @@ impl Fact {
             | Self::RunStatusChanged { .. }
             | Self::RuleAdded(_)
             | Self::RuleDeleted(_) => "run.patch",
-            Self::PhaseChanged(_) => "run.phase",
+            Self::PhaseChanged(_) | Self::VerificationFailed { .. } => "run.phase",
             Self::ModesChanged { .. } => "run.mode",
             Self::Stalled(_) => "run.stalled",
             Self::RunDeleted => "run.deleted",
             Self::NodeAdded(_) | Self::NodeChanged(_) => "node.patch",
-            Self::NodeProgressed(_) | Self::SilenceNoticed => "node.progress",
+            Self::NodeProgressed(_) | Self::SilenceNoticed | Self::CompletionClaimed { .. } => {
+                "node.progress"
+            }
             Self::NodeLogged(_) => "node.log",
             Self::NodeDeleted => "node.deleted",
             Self::EdgeCreated(_) => "edge.created",

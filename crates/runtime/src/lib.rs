@@ -15,6 +15,7 @@
 
 pub mod approval;
 pub mod artifact;
+pub mod attention;
 pub mod decide;
 pub mod edge;
 pub mod effect;
@@ -25,6 +26,7 @@ pub mod ids;
 pub mod input;
 pub mod live;
 pub mod node;
+pub mod orchestration;
 pub mod prompt;
 pub mod rejection;
 pub mod run;

@@ -36,8 +36,8 @@ pub struct LiveRun {
     pub status: RunStatus,
     pub paused_reason: Option<PausedReason>,
     pub phase: Phase,
-    /// The node whose claim of completion is being verified.
-    pub claimed_by: Option<NodeId>,
+    /// The claim of completion that is being verified.
+    pub claim: Option<Claim>,
     pub mode: Mode,
     pub global_mode: GlobalMode,
     /// In the order of their creation.
@@ -47,6 +47,15 @@ pub struct LiveRun {
     pub rules: Vec<Rule>,
     pub usage: Usage,
     pub is_deleted: bool,
+}
+
+/// A claim that the run has reached its goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    pub node: NodeId,
+    pub turn: AgentTurnId,
+    /// The call that waits for the verification.
+    pub tool: ToolId,
 }
 
 impl LiveRun {
@@ -73,7 +82,7 @@ impl LiveRun {
             status: RunStatus::Queued,
             paused_reason: None,
             phase: Phase::Boot,
-            claimed_by: None,
+            claim: None,
             mode: settings.mode,
             global_mode: settings.global_mode,
             settings: Arc::new(settings),
@@ -97,6 +106,7 @@ impl LiveRun {
     }
 
     fn node_mut(&mut self, id: Option<NodeId>) -> Option<&mut Node> {
+        // A run has a few dozen nodes, so a linear search is faster than a map.
         let found = self.nodes.iter_mut().find(|node| Some(node.id) == id)?;
         Some(Arc::make_mut(found))
     }
@@ -104,6 +114,7 @@ impl LiveRun {
     /// The open turn of a node, if it is this one.
     fn turn_mut(&mut self, event: &Event) -> Option<&mut OpenTurn> {
         let turn = self.node_mut(event.node)?.turn.as_mut()?;
+        // A late event of an ended turn must not change the next one.
         (Some(turn.id) == event.turn).then_some(turn)
     }
 
@@ -118,7 +129,9 @@ impl LiveRun {
                 status,
                 paused_reason,
             } => self.change_status(*status, *paused_reason),
-            Fact::PhaseChanged(phase) => self.change_phase(*phase, event.node),
+            Fact::PhaseChanged(phase) => self.change_phase(*phase),
+            Fact::CompletionClaimed { tool, summary } => self.claim(event, *tool, summary),
+            Fact::VerificationFailed { signature } => self.fail_verification(event, signature),
             Fact::ModesChanged { mode, global_mode } => {
                 self.mode = *mode;
                 self.global_mode = *global_mode;
@@ -170,9 +183,30 @@ impl LiveRun {
         self.paused_reason = paused_reason;
     }
 
-    fn change_phase(&mut self, phase: Phase, node: Option<NodeId>) {
+    fn change_phase(&mut self, phase: Phase) {
         self.phase = phase;
-        self.claimed_by = node.filter(|_| phase == Phase::Verify);
+        // A claim is open only while it is verified.
+        if phase != Phase::Verify {
+            self.claim = None;
+        }
+    }
+
+    fn claim(&mut self, event: &Event, tool: ToolId, summary: &str) {
+        self.set_summary(event, summary);
+        if let Some(turn) = self.turn_mut(event) {
+            turn.progress.claimed_completion = true;
+        }
+        if let (Some(node), Some(turn)) = (event.node, event.turn) {
+            self.claim = Some(Claim { node, turn, tool });
+        }
+    }
+
+    fn fail_verification(&mut self, event: &Event, signature: &str) {
+        self.phase = Phase::Execute;
+        let turn = self.claim.take().map(|claim| claim.turn);
+        if let Some(node) = self.node_mut(event.node) {
+            node.stalls.add_verification_failure(signature, turn);
+        }
     }
 
     fn change_node(&mut self, event: &Event, change: &NodeChange) {
@@ -182,7 +216,10 @@ impl LiveRun {
         node.last_activity_at = event.at;
         match change {
             NodeChange::Configured(settings) => node.settings = (**settings).clone(),
+            // The event exists for clients, which do not fold inboxes themselves.
             NodeChange::InboxCounted => {}
+            NodeChange::InboxCleared => drop(node.inbox.remove_all()),
+            NodeChange::Retried => retry(node),
             NodeChange::TurnOpened => node.status = NodeStatus::Running,
             NodeChange::Blocked { reason, summary } => {
                 node.status = NodeStatus::Blocked;
@@ -195,6 +232,7 @@ impl LiveRun {
                 node.summary.clone_from(summary);
             }
             NodeChange::Parked { retry_at, summary } => {
+                // Not failed: nothing is wrong with the node, and a person need not act.
                 node.status = NodeStatus::Idle;
                 node.retry_at = Some(*retry_at);
                 node.summary.clone_from(summary);
@@ -214,6 +252,8 @@ impl LiveRun {
                     was_lost: *lost,
                     ..Session::default()
                 };
+                // The old session's repetitions say nothing about the new one.
+                node.stalls = StallHistory::default();
             }
             NodeChange::WorkspaceFixed(workspace) => node.workspace = Some(workspace.clone()),
         }
@@ -245,6 +285,7 @@ impl LiveRun {
                 receiver.unanswered.remove(&answered);
                 receiver.awaited_replies.remove(&answered);
             }
+            // The first envelope sets the time: later ones must not put the turn off again and again.
             receiver.woken_at.get_or_insert(envelope.created_at);
             receiver
                 .inbox
@@ -254,6 +295,7 @@ impl LiveRun {
 
     fn send_message(&mut self, message: &Message) {
         if let Some(node) = self.node_mut(Some(message.node)) {
+            // A person's message is new guidance, so earlier repetitions do not count.
             if message.role == MessageRole::User {
                 node.stalls = StallHistory::default();
             }
@@ -278,6 +320,7 @@ impl LiveRun {
     fn note_output(&mut self, event: &Event) {
         if let Some(turn) = self.turn_mut(event) {
             turn.last_output_at = event.at;
+            // The next silence is warned about again.
             turn.silence_warned = false;
         }
     }
@@ -357,6 +400,7 @@ impl LiveRun {
                 prompt,
                 prompt_hash,
             } => {
+                // Recorded when the prompt is sent, so that the next turn can send only what is new.
                 node.session.prompt_hash = Some(*prompt_hash);
                 if let Some(open) = &mut node.turn {
                     open.stage = TurnStage::Working;
@@ -406,6 +450,14 @@ fn unblock(node: &mut Node) {
     };
 }
 
+/// Puts the inputs of the failed turn back.
+fn retry(node: &mut Node) {
+    if let Some(last) = &mut node.last_turn {
+        last.failed = false;
+        node.inbox.put_back(std::mem::take(&mut last.consumed));
+    }
+}
+
 fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     let TurnStep::Started {
         cause,
@@ -420,6 +472,7 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     node.was_interrupted = false;
     node.woken_at = None;
     node.retry_at = None;
+    // Late replies to older questions still settle `unanswered`, but nothing waits for them.
     node.awaited_replies.clear();
     node.turn = Some(OpenTurn {
         id,
@@ -447,6 +500,7 @@ fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], failed: bool) 
         return;
     };
     let is_requeued = |input: &Input| requeued.contains(&input.id());
+    // The others stay with the ended turn, for a retry by a person.
     let (back, consumed) = turn.consumed.into_iter().partition(is_requeued);
     node.inbox.put_back(back);
     node.last_turn = Some(EndedTurn {

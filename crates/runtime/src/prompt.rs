@@ -78,6 +78,7 @@ pub fn make_prompt(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &Prompt
     let system = system_block(node);
     let role = own_role.unwrap_or(&sources.role).trim().to_owned();
     let stable_hash = BlobHash::of([system.as_str(), role.as_str()].join("\n\n").as_bytes());
+    // A changed role or a new tool must reach the agent, so it gets everything again.
     let continues = sources.resumes
         && node.session.id.is_some()
         && node.session.prompt_hash == Some(stable_hash);

@@ -100,9 +100,9 @@ pub enum Rejection {
     /// The node has nothing to try again.
     #[error("the last turn of this node did not fail, so there is nothing to try again")]
     NothingToRetry,
-    /// The run was deleted.
-    #[error("the run was deleted")]
-    Deleted,
+    /// No verification is under way.
+    #[error("no verification is under way")]
+    NotVerifying,
     /// Only an orchestrator completes a run.
     #[error("only an orchestrator may complete the run")]
     NotOrchestrator,

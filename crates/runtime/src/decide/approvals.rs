@@ -5,13 +5,14 @@ use serde_json::Value;
 use crate::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
+use crate::ids::{AgentTurnId, ApprovalId, NodeId};
 use crate::node::BlockReason;
 use crate::rejection::Rejection;
 use crate::run::Run;
-use crate::tool::{ToolCall, ToolOutcome};
+use crate::tool::ToolCall;
 use crate::words::{Provider, Scope, Verdict};
 
+use super::tools::{self, CallPlace};
 use super::{Decision, Draft, Surroundings, schedule, turns};
 
 /// A program that asks whether it may use a tool.
@@ -116,7 +117,6 @@ pub(super) fn request(
         context: context.clone(),
         created_at: draft.now(),
         expires_at: (wait_ms > 0).then(|| turnkeep_types::Timestamp(draft.now().0 + wait_ms)),
-        outcome_by_inbox: false,
     };
     let (id, blocks) = (approval.id, approval.blocks_node());
     draft.record_in(node, turn, Fact::ApprovalRequested(Box::new(approval)));
@@ -126,6 +126,7 @@ pub(super) fn request(
         let summary = format!("waits for approval: {context}");
         draft.change_node(node, NodeChange::Blocked { reason, summary });
     }
+    // A person may look elsewhere; a desktop or webhook notification calls them.
     draft.perform(Effect::Notify {
         approval: Some(id),
         text: context,
@@ -148,6 +149,7 @@ pub fn resolve(
         }));
     };
     check_resolution(&draft, &approval, &resolution)?;
+    // The rule comes before the answer, so that it holds for whatever the answer sets off.
     add_rule(&mut draft, &approval, &resolution);
     close(&mut draft, id, resolution);
     schedule::start_ready_turns(&mut draft);
@@ -169,13 +171,16 @@ fn check_resolution(
         .run
         .node(approval.node)
         .ok_or(Rejection::NodeGone(approval.node))?;
-    // codex takes a yes or a no, but no other arguments.
-    let is_fixed = approval.subject == ApprovalSubject::ProviderTool
-        && node.settings.provider == Provider::Codex;
-    if is_fixed {
-        return Err(Rejection::CannotModify(node.program().to_owned()));
+    match &approval.subject {
+        // codex takes a yes or a no, but no other arguments.
+        ApprovalSubject::ProviderTool if node.settings.provider == Provider::Codex => {
+            Err(Rejection::CannotModify(node.program().to_owned()))
+        }
+        ApprovalSubject::OrchestrationTool(call) => {
+            Err(Rejection::CannotModify(call.tool_name().to_owned()))
+        }
+        ApprovalSubject::ProviderTool | ApprovalSubject::Question { .. } => Ok(()),
     }
-    Ok(())
 }
 
 /// A wider scope makes a rule for later calls like this one.
@@ -216,8 +221,15 @@ pub(super) fn close(draft: &mut Draft<'_>, id: ApprovalId, resolution: Resolutio
                 resolution,
             });
         }
-        ApprovalSubject::OrchestrationTool => {
-            answer_own_tool(draft, &approval, &resolution);
+        ApprovalSubject::OrchestrationTool(ref call) => {
+            let place = CallPlace { node, turn, tool };
+            if resolution.verdict == Verdict::Denied {
+                let reason = resolution.reason;
+                let reason = reason.unwrap_or_else(|| "denied by the user".to_owned());
+                tools::refuse_call(draft, place, reason);
+            } else {
+                tools::run_approved(draft, place, call);
+            }
         }
         ApprovalSubject::Question { .. } => turns::deliver_answer(draft, node, &resolution),
     }
@@ -230,38 +242,4 @@ fn unblock_if_free(draft: &mut Draft<'_>, id: NodeId) {
     if is_free {
         draft.change_node(id, NodeChange::Unblocked);
     }
-}
-
-/// A denied call of the daemon's own tools ends with an error that the model reads.
-fn answer_own_tool(draft: &mut Draft<'_>, approval: &Approval, resolution: &Resolution) {
-    if resolution.verdict != Verdict::Denied {
-        return;
-    }
-    let reason = resolution
-        .reason
-        .clone()
-        .unwrap_or_else(|| "denied by the user".to_owned());
-    complete_call(
-        draft,
-        approval.node,
-        approval.turn,
-        approval.tool.id,
-        &reason,
-    );
-    draft.perform(Effect::AnswerToolCall {
-        node: approval.node,
-        tool: approval.tool.id,
-        result: Err(reason),
-    });
-}
-
-fn complete_call(
-    draft: &mut Draft<'_>,
-    node: NodeId,
-    turn: AgentTurnId,
-    tool: ToolId,
-    reason: &str,
-) {
-    let outcome = ToolOutcome::abandoned(reason);
-    draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
 }

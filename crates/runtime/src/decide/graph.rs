@@ -39,23 +39,30 @@ pub fn add_node(
     Ok(draft.finish(id))
 }
 
+/// Rejects a node that the run must not have. Returns its depth.
+pub(super) fn check_request(run: &LiveRun, request: &NodeRequest) -> Result<u32, Rejection> {
+    check_settings(run, None, &request.settings)?;
+    let nodes_max = run.settings.limits.nodes_max;
+    if run.nodes().len() >= nodes_max as usize {
+        return Err(Rejection::TooManyNodes(nodes_max));
+    }
+    let Some(parent) = request.parent else {
+        return Ok(0);
+    };
+    let parent = run.node(parent).ok_or(Rejection::NodeGone(parent))?;
+    check_parent(run, parent, &request.settings)
+}
+
 pub(super) fn record_node(
     draft: &mut Draft<'_>,
     request: NodeRequest,
 ) -> Result<NodeId, Rejection> {
+    let depth = check_request(&draft.run, &request)?;
     let NodeRequest {
         mut settings,
         parent,
     } = request;
-    check_settings(&draft.run, None, &settings)?;
-    let nodes_max = draft.run.settings.limits.nodes_max;
-    if draft.run.nodes().len() >= nodes_max as usize {
-        return Err(Rejection::TooManyNodes(nodes_max));
-    }
-    let mut depth = 0;
-    if let Some(parent) = parent {
-        let parent = draft.run.node(parent).ok_or(Rejection::NodeGone(parent))?;
-        depth = check_parent(&draft.run, parent, &settings)?;
+    if let Some(parent) = parent.and_then(|parent| draft.run.node(parent)) {
         settings.permissions = settings
             .permissions
             .tightened_by(parent.settings.permissions);
@@ -145,6 +152,7 @@ pub fn change_node(
         if has_turn {
             turns::interrupt(&mut draft, id, "the provider was changed");
         }
+        // The new program gets a recap, because it was not part of the conversation.
         draft.change_node(id, NodeChange::SessionDropped { lost: true });
         draft.perform(Effect::ResetProgram(id));
     }
@@ -160,6 +168,7 @@ pub fn delete_node(
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
     draft.run.node(id).ok_or(Rejection::NodeGone(id))?;
+    // First of the effects: the program must not act between its deletion and its end.
     draft.perform(Effect::EndProgram(id));
     let edges = draft.run.edges.values().filter(|edge| edge.touches(id));
     for edge in edges.map(|edge| edge.id).collect::<Vec<EdgeId>>() {
@@ -200,7 +209,8 @@ fn return_mail(draft: &mut Draft<'_>, id: NodeId) {
         })
         .collect();
     for envelope in mail {
-        if draft.run.node(envelope.from).is_none() {
+        // A deleted sender, or the daemon's mail to the node itself, has no inbox to return to.
+        if envelope.from == id || draft.run.node(envelope.from).is_none() {
             continue;
         }
         let returned = Envelope {
@@ -241,6 +251,14 @@ pub fn connect(
     request: EdgeRequest<'_>,
 ) -> Result<Decision<EdgeId>, Rejection> {
     let mut draft = Draft::new(run, around);
+    let id = record_edge(&mut draft, &request)?;
+    Ok(draft.finish(id))
+}
+
+pub(super) fn record_edge(
+    draft: &mut Draft<'_>,
+    request: &EdgeRequest<'_>,
+) -> Result<EdgeId, Rejection> {
     let from = find_node(&draft.run, request.from)?;
     let to = find_node(&draft.run, request.to)?;
     if from.id == to.id {
@@ -258,7 +276,7 @@ pub fn connect(
     let mut edges = draft.run.edges.values();
     let same = edges.find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
     if let Some(id) = same.map(|edge| edge.id) {
-        return Ok(draft.finish(id));
+        return Ok(id);
     }
     let usual_label = match kind {
         EdgeKind::Handoff => "task",
@@ -275,7 +293,7 @@ pub fn connect(
     };
     let id = edge.id;
     draft.record(Fact::EdgeCreated(edge));
-    Ok(draft.finish(id))
+    Ok(id)
 }
 
 /// Deletes an edge. Envelopes that it carried stay in their inboxes.

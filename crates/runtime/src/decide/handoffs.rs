@@ -63,6 +63,8 @@ pub(super) fn record_handoff(
         .ok_or(Rejection::NodeGone(handoff.from))?;
     let to = find_node(&draft.run, handoff.to)?;
     let route = find_route(&draft.run, from, to)?;
+    // Agents rarely name the envelope that they answer. Without this, the daemon would send a second
+    // answer at the end of the turn.
     let answered = handoff.reply_to.or_else(|| find_question(from, to));
     let usual = match (route, answered) {
         (Route::Task, None) => Expectation::Required,

@@ -100,6 +100,7 @@ fn set_status(draft: &mut Draft<'_>, status: RunStatus, paused_reason: Option<Pa
 /// Lets a run go on. Nodes that were stopped in a turn are asked to continue.
 fn resume(draft: &mut Draft<'_>) {
     let had_ended = matches!(draft.run.status, RunStatus::Completed | RunStatus::Failed);
+    // Before the status changes, because that clears the counters by which stalls are known.
     let stalled = node_ids(draft, |node| node.block == Some(BlockReason::Stall));
     set_status(draft, RunStatus::Running, None);
     if had_ended {
@@ -109,6 +110,7 @@ fn resume(draft: &mut Draft<'_>) {
         draft.change_node(node, NodeChange::Unblocked);
     }
     let interrupted = node_ids(draft, |node| {
+        // Waiting inputs start a turn anyway, and a note before them would only confuse.
         node.was_interrupted && node.turn.is_none() && node.inbox.is_empty()
     });
     for node in interrupted {
@@ -180,6 +182,7 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
         requeued: lost.requeued,
     };
     draft.step_turn(id, lost.turn, interrupted);
+    // The program that asked is gone, so an answer would reach no one.
     for approval in lost.approvals {
         approvals::close(draft, approval, Resolution::denied("provider-restarted"));
     }

@@ -73,6 +73,7 @@ fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: V
     let Some(workspace) = fix_workspace(draft, node) else {
         return;
     };
+    // Failed attempts are counted in the state, so that a restart does not begin anew.
     let attempt = draft.run.node(node).map_or(0, |node| node.failed_attempts) + 1;
     let turn: AgentTurnId = draft.draw_id();
     let started = TurnStep::Started {
@@ -88,6 +89,7 @@ fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: V
     if matches!(draft.run.phase, Phase::Boot | Phase::Done) {
         draft.record(Fact::PhaseChanged(Phase::Execute));
     }
+    // The capacity was counted before this decision.
     draft.around.capacity.turns = draft.around.capacity.turns.saturating_sub(1);
     draft.perform(Effect::PrepareTurn {
         node,

@@ -8,10 +8,12 @@ use turnkeep_types::Timestamp;
 
 use super::*;
 use crate::approval::Resolution;
-use crate::fact::{Fact, TurnStep};
+use crate::attention::{AttentionKind, list_attention};
+use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, NodeId};
-use crate::input::InputId;
+use crate::input::{Input, InputId};
 use crate::node::{Capabilities, NodeSettings, Permissions};
+use crate::orchestration::{OrchestrationCall, SpawnNode};
 use crate::prompt::PromptSources;
 use crate::run::Run;
 use crate::run::{RunLimits, RunSettings};
@@ -147,6 +149,8 @@ impl Scenario {
     /// Every input is in an inbox, or was consumed by a turn and not put back.
     fn check_inboxes(&self) {
         let mut waiting: BTreeMap<NodeId, BTreeSet<InputId>> = BTreeMap::new();
+        // The inputs of each node's last turn, which a retry puts back.
+        let mut failed: BTreeMap<NodeId, BTreeSet<InputId>> = BTreeMap::new();
         for event in &self.log {
             match &event.fact {
                 Fact::MessageSent(message) => {
@@ -162,6 +166,7 @@ impl Scenario {
                     for input in consumed {
                         assert!(inbox.remove(input), "consumed twice: {input:?}");
                     }
+                    failed.insert(event.node.unwrap(), consumed.iter().copied().collect());
                 }
                 Fact::TurnStepped(
                     TurnStep::Interrupted { requeued, .. } | TurnStep::Failed { requeued, .. },
@@ -169,6 +174,13 @@ impl Scenario {
                     .entry(event.node.unwrap())
                     .or_default()
                     .extend(requeued),
+                Fact::NodeChanged(NodeChange::InboxCleared) => {
+                    waiting.remove(&event.node.unwrap());
+                }
+                Fact::NodeChanged(NodeChange::Retried) => {
+                    let inbox = waiting.entry(event.node.unwrap()).or_default();
+                    inbox.append(&mut failed.remove(&event.node.unwrap()).unwrap());
+                }
                 _ => {}
             }
         }
@@ -1111,7 +1123,7 @@ fn do_anything(scenario: &mut Scenario, what: u8, which: u8) {
     };
     let name = node.to_string();
     let turn = scenario.turn(node);
-    match what % 14 {
+    match what % 16 {
         0 if nodes.len() < 6 => {
             let role = if which.is_multiple_of(3) {
                 "orchestrator"
@@ -1170,6 +1182,26 @@ fn do_anything(scenario: &mut Scenario, what: u8, which: u8) {
                 .take(|run, around| delete_node(run, around, node))
                 .unwrap();
         }
+        14 if turn.is_some() => {
+            scenario.end(
+                node,
+                TurnEnd::Failed {
+                    reason: "exit status 1".to_owned(),
+                },
+            );
+            // Another input may have started the next turn already.
+            drop(scenario.take(|run, around| retry_node(run, around, node)));
+        }
+        15 => {
+            let inbox = if which > 200 {
+                ResetInbox::Clear
+            } else {
+                ResetInbox::Keep
+            };
+            scenario
+                .take(|run, around| reset_node(run, around, node, inbox))
+                .unwrap();
+        }
         13 => {
             let found = Restart {
                 resume: which > 127,
@@ -1196,4 +1228,238 @@ proptest::proptest! {
             do_anything(&mut scenario, what, which);
         }
     }
+}
+
+#[test]
+fn a_failed_turn_waits_for_a_person_who_lets_it_try_again() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let turn = scenario.turn(node).unwrap();
+    scenario.end(
+        node,
+        TurnEnd::Failed {
+            reason: "exit status 1".to_owned(),
+        },
+    );
+    let items = list_attention(&scenario.run.live);
+    assert_eq!(items.len(), 1);
+    assert_eq!(items[0].kind, AttentionKind::Failure(turn));
+    assert_eq!(items[0].summary, "a: exit status 1");
+    scenario
+        .take(|run, around| retry_node(run, around, node))
+        .unwrap();
+    let again = scenario.run.live.node(node).unwrap().turn.as_ref().unwrap();
+    assert_eq!(again.consumed.len(), 1);
+    let refused = scenario.take(|run, around| retry_node(run, around, node));
+    assert_eq!(refused, Err(Rejection::NothingToRetry));
+}
+
+#[test]
+fn a_reset_keeps_waiting_inputs_unless_they_are_cleared() {
+    for (inbox, expect) in [(ResetInbox::Keep, 1), (ResetInbox::Clear, 0)] {
+        let mut scenario = Scenario::begin(settings());
+        let node = scenario.add("a", "implementer");
+        scenario.chat("a", "First");
+        scenario.chat("a", "Second");
+        scenario
+            .take(|run, around| reset_node(run, around, node, inbox))
+            .unwrap();
+        let effects = [Effect::Interrupt(node), Effect::ResetProgram(node)];
+        assert_eq!(scenario.effects, effects);
+        assert_eq!(scenario.run.live.node(node).unwrap().inbox.len(), expect);
+    }
+}
+
+fn call(
+    scenario: &mut Scenario,
+    node: NodeId,
+    call: OrchestrationCall,
+) -> Result<ToolAnswer, Rejection> {
+    let turn = scenario.turn(node).unwrap();
+    let request = ToolRequest {
+        node,
+        turn,
+        args: json!({}),
+        call,
+    };
+    scenario.take(|run, around| call_tool(run, around, request))
+}
+
+fn spawn(alias: &str) -> OrchestrationCall {
+    OrchestrationCall::SpawnNode(Box::new(SpawnNode {
+        settings: node_settings(alias, "reviewer"),
+        input: Some("Review it".to_owned()),
+        connect: true,
+    }))
+}
+
+#[test]
+fn an_orchestrator_spawns_a_node_that_gets_its_input() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    scenario.chat("lead", "Go");
+    let ToolAnswer::Done(answer) = call(&mut scenario, lead, spawn("child")).unwrap() else {
+        panic!("an orchestrator needs no approval");
+    };
+    assert_eq!(answer["alias"], "child");
+    assert!(answer["edgeId"].is_string());
+    scenario.pass(300);
+    let child = find_node(&scenario.run.live, "child").unwrap();
+    assert_eq!((child.parent, child.depth), (Some(lead), 1));
+    assert_eq!(child.turn.as_ref().unwrap().consumed.len(), 1);
+}
+
+#[test]
+fn another_node_needs_approval_whatever_its_settings_say() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "reviewer");
+    let mut free = node_settings("a", "reviewer");
+    free.capabilities.spawn_nodes = true;
+    free.permissions.spawn_requires_approval = false;
+    scenario.chat("a", "Go");
+    let refused = call(&mut scenario, node, spawn("child"));
+    assert_eq!(refused, Err(Rejection::MayNotSpawn));
+    scenario
+        .take(|run, around| change_node(run, around, node, free))
+        .unwrap();
+    for (verdict, expect) in [(Verdict::Denied, 1), (Verdict::Approved, 2)] {
+        let answered = call(&mut scenario, node, spawn("child")).unwrap();
+        let ToolAnswer::Pending {
+            tool,
+            approval: Some(approval),
+        } = answered
+        else {
+            panic!("it needs approval: {answered:?}");
+        };
+        assert_eq!(scenario.status(node), NodeStatus::Blocked);
+        answer(&mut scenario, approval, verdict, Scope::Once).unwrap();
+        assert_eq!(scenario.status(node), NodeStatus::Running);
+        assert_eq!(scenario.run.live.nodes().len(), expect, "{verdict}");
+        let is_answer = |effect: &Effect| {
+            matches!(effect, Effect::AnswerToolCall { tool: of, result, .. }
+                if *of == tool && result.is_ok() == (verdict == Verdict::Approved))
+        };
+        assert!(
+            scenario.effects.iter().any(is_answer),
+            "{:?}",
+            scenario.effects
+        );
+    }
+}
+
+#[test]
+fn a_question_blocks_nothing_and_its_answer_is_a_message() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "reviewer");
+    scenario.chat("a", "Go");
+    let question = "Which colour?".to_owned();
+    let ask = OrchestrationCall::AskUser {
+        question,
+        options: vec!["red".to_owned()],
+    };
+    let ToolAnswer::Done(_) = call(&mut scenario, node, ask).unwrap() else {
+        panic!("a question is answered at once");
+    };
+    assert_eq!(scenario.status(node), NodeStatus::Running);
+    scenario.complete(node, "Asked.");
+    let approval = *scenario.run.live.approvals.keys().next().unwrap();
+    let resolution = Resolution {
+        verdict: Verdict::Modified,
+        modified_args: Some(json!({"answer": "red"})),
+        reason: None,
+        scope: Scope::Once,
+    };
+    scenario
+        .take(|run, around| resolve(run, around, approval, resolution))
+        .unwrap();
+    let turn = scenario.run.live.node(node).unwrap().turn.as_ref().unwrap();
+    assert!(matches!(&turn.consumed[..], [Input::Message(message)] if message.content == "red"));
+}
+
+fn claim(scenario: &mut Scenario, node: NodeId) -> ToolAnswer {
+    let summary = "All done".to_owned();
+    call(scenario, node, OrchestrationCall::CompleteRun { summary }).unwrap()
+}
+
+fn verified(scenario: &mut Scenario, ok: bool) {
+    let end = VerificationEnd {
+        ok,
+        report: Bytes::from_static(b"{}"),
+        tail: "1 test failed".to_owned(),
+        signature: "make test: 2".to_owned(),
+    };
+    scenario
+        .take(|run, around| end_verification(run, around, &end))
+        .unwrap();
+}
+
+#[test]
+fn a_run_is_completed_only_by_a_claim_that_passes_verification() {
+    let checked = RunSettings {
+        verify: vec!["make test".to_owned()],
+        ..settings()
+    };
+    let mut scenario = Scenario::begin(checked);
+    let lead = scenario.add("lead", "orchestrator");
+    scenario.chat("lead", "Go");
+    let before = scenario.log.len();
+    assert!(matches!(
+        claim(&mut scenario, lead),
+        ToolAnswer::Pending { approval: None, .. }
+    ));
+    assert_eq!(scenario.run.live.phase, Phase::Verify);
+    verified(&mut scenario, false);
+    assert_eq!(scenario.run.live.phase, Phase::Execute);
+    assert_eq!(scenario.run.live.node(lead).unwrap().inbox.len(), 1);
+    claim(&mut scenario, lead);
+    verified(&mut scenario, true);
+    assert_eq!(scenario.run.live.status, RunStatus::Completed);
+    let phases: Vec<&str> = scenario
+        .names_from(before)
+        .into_iter()
+        .filter(|name| matches!(*name, "run.phase" | "run.patch" | "handoff.sent"))
+        .collect();
+    let expect = [
+        "run.phase",
+        "run.phase",
+        "handoff.sent",
+        "run.phase",
+        "run.phase",
+        "run.patch",
+    ];
+    assert_eq!(phases, expect);
+    // Nothing starts in a completed run.
+    scenario.complete(lead, "Completed.");
+    assert_eq!(scenario.turn(lead), None);
+}
+
+#[test]
+fn a_docs_node_works_before_the_run_is_done_and_cannot_undo_it() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let docs = scenario.add("docs", "docs");
+    let with_docs = RunSettings {
+        docs_node: Some(docs),
+        ..settings()
+    };
+    let change = RunChange {
+        settings: Some(with_docs),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, change))
+        .unwrap();
+    scenario.chat("lead", "Go");
+    claim(&mut scenario, lead);
+    assert_eq!(scenario.run.live.phase, Phase::DocsSync);
+    scenario.pass(300);
+    scenario.end(
+        docs,
+        TurnEnd::Failed {
+            reason: "exit status 1".to_owned(),
+        },
+    );
+    assert_eq!(scenario.run.live.phase, Phase::Done);
+    assert_eq!(scenario.run.live.status, RunStatus::Completed);
 }

@@ -27,7 +27,7 @@ use crate::words::{
 };
 
 use super::draft::NewArtifact;
-use super::{Decision, Draft, Surroundings, approvals, schedule};
+use super::{Decision, Draft, Surroundings, approvals, schedule, verification};
 
 /// A synthesized reply quotes at most so many characters of the final message.
 const REPLY_CHARACTERS_MAX: usize = 2000;
@@ -223,6 +223,8 @@ pub fn end_turn(
     let mut draft = Draft::new(run, around);
     check_open(&draft, end.node, end.turn)?;
     let failure = failure_of(&end.end);
+    // In this order: clients expect no tool, text or approval of a turn behind its diff, and the diff
+    // before the end.
     close_open_parts(&mut draft, end, failure.as_deref());
     let changes = !end.diff.patch.is_empty();
     let diff = record_diff(&mut draft, end);
@@ -259,6 +261,7 @@ fn close_open_parts(draft: &mut Draft<'_>, end: &ProgramEnd, failure: Option<&st
         draft.record_in(end.node, end.turn, fact);
     }
     let reason = failure.unwrap_or("the turn ended before the tool did");
+    // Questions stay open: their answers come as messages, whatever became of the turn.
     let approvals: Vec<ApprovalId> = blocking_approvals(draft, end.node);
     for approval in approvals {
         approvals::close(draft, approval, Resolution::denied(reason));
@@ -346,6 +349,7 @@ fn ids_of(inputs: &[Input]) -> Vec<InputId> {
 
 fn sign(end: &ProgramEnd, open: &OpenTurn, changed_files: bool) -> TurnSignature {
     let text = open.final_text.as_deref().unwrap_or_default();
+    // What a person started may repeat itself: they see it, and may want exactly that.
     let is_auto = open.cause == TurnCause::Auto;
     TurnSignature {
         output: BlobHash::of(mask_output(text).as_bytes()),
@@ -487,8 +491,10 @@ fn rest(draft: &mut Draft<'_>, end: &ProgramEnd, plan: RestPlan) {
     draft.change_node(end.node, NodeChange::Blocked { reason, summary });
 }
 
-/// Stops a run that goes in circles or has used up its budget.
+/// Completes a run whose documents are done, and stops one that goes in circles or has used up its
+/// budget.
 fn after_turn(draft: &mut Draft<'_>, id: NodeId) {
+    verification::finish_docs(draft, id);
     let limits = draft.run.settings.limits;
     let stall = draft
         .run
@@ -517,6 +523,7 @@ fn after_turn(draft: &mut Draft<'_>, id: NodeId) {
 
 /// Pauses a run that is running.
 pub(super) fn pause(draft: &mut Draft<'_>, reason: PausedReason) {
+    // A run that was paused for another reason keeps that reason.
     if draft.run.status == RunStatus::Running {
         draft.record(Fact::RunStatusChanged {
             status: RunStatus::Paused,

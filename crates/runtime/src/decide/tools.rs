@@ -1,0 +1,327 @@
+//! Calls of the daemon's own tools by an agent.
+//!
+//! A call is checked first and then recorded: a refused one leaves no trace, and its error names
+//! the fix. A call that needs a person's approval runs when the approval is given; it is checked
+//! again then, because the graph may have changed.
+
+use serde_json::{Value, json};
+
+use crate::approval::ApprovalSubject;
+use crate::effect::Effect;
+use crate::fact::Fact;
+use crate::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
+use crate::node::Node;
+use crate::orchestration::{CreateEdge, OrchestrationCall, SendHandoff, SpawnNode};
+use crate::rejection::Rejection;
+use crate::run::Run;
+use crate::tool::{ToolCall, ToolOutcome};
+
+use super::graph::{EdgeRequest, NodeRequest};
+use super::handoffs::Handoff;
+use super::{
+    Decision, Draft, Surroundings, approvals, find_node, graph, handoffs, schedule, verification,
+};
+
+/// A call by an agent.
+#[derive(Debug, Clone)]
+pub struct ToolRequest {
+    pub node: NodeId,
+    pub turn: AgentTurnId,
+    /// The arguments as the agent gave them, for the record.
+    pub args: Value,
+    pub call: OrchestrationCall,
+}
+
+/// What the agent gets at once.
+#[derive(Debug, Clone, PartialEq)]
+pub enum ToolAnswer {
+    /// The result.
+    Done(Value),
+    /// The outcome comes later, with [`Effect::AnswerToolCall`].
+    Pending {
+        /// The call that is answered later.
+        tool: ToolId,
+        /// The approval that it waits for, if it waits for one.
+        approval: Option<ApprovalId>,
+    },
+}
+
+/// The call that is being made.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CallPlace {
+    pub(super) node: NodeId,
+    pub(super) turn: AgentTurnId,
+    pub(super) tool: ToolId,
+}
+
+/// Makes a call, or opens the approval that it needs.
+pub fn call_tool(
+    run: &Run,
+    around: Surroundings<'_>,
+    request: ToolRequest,
+) -> Result<Decision<ToolAnswer>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    let ToolRequest {
+        node,
+        turn,
+        args,
+        call,
+    } = request;
+    super::turns::check_open(&draft, node, turn)?;
+    let caller = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
+    let needs_approval = check_call(&draft, caller, &call)?;
+    let tool = ToolCall {
+        id: draft.draw_id(),
+        name: call.tool_name().to_owned(),
+        args,
+        provider_id: None,
+    };
+    let place = CallPlace {
+        node,
+        turn,
+        tool: tool.id,
+    };
+    draft.record_in(node, turn, Fact::ToolProposed(tool.clone()));
+    if needs_approval {
+        let context = describe_call(&call);
+        let subject = ApprovalSubject::OrchestrationTool(Box::new(call));
+        let approval = approvals::request(&mut draft, node, turn, tool, subject, context);
+        let approval = Some(approval);
+        return Ok(draft.finish(ToolAnswer::Pending {
+            tool: place.tool,
+            approval,
+        }));
+    }
+    let answer = run_call(&mut draft, place, tool, call)?;
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(answer))
+}
+
+/// Rejects a call that must not be made. Returns whether it needs a person's approval.
+fn check_call(
+    draft: &Draft<'_>,
+    caller: &Node,
+    call: &OrchestrationCall,
+) -> Result<bool, Rejection> {
+    if call.changes_graph() && !caller.settings.capabilities.spawn_nodes {
+        return Err(Rejection::MayNotSpawn);
+    }
+    match call {
+        OrchestrationCall::SpawnNode(spawn) => {
+            let request = spawn_request(caller.id, spawn);
+            graph::check_request(&draft.run, &request)?;
+        }
+        OrchestrationCall::CreateEdge(edge) => {
+            find_node(&draft.run, &edge.from)?;
+            find_node(&draft.run, &edge.to)?;
+        }
+        OrchestrationCall::AskUser { question, .. } if question.trim().is_empty() => {
+            return Err(Rejection::Empty("`question`"));
+        }
+        OrchestrationCall::CompleteRun { .. } => verification::check_claim(draft, caller)?,
+        OrchestrationCall::AskUser { .. } | OrchestrationCall::SendHandoff(_) => {}
+    }
+    // Only an orchestrator can be trusted to change the graph by itself, whatever a node's own
+    // settings say.
+    let is_trusted =
+        caller.is_orchestrator() && !caller.settings.permissions.spawn_requires_approval;
+    Ok(call.changes_graph() && !is_trusted)
+}
+
+fn describe_call(call: &OrchestrationCall) -> String {
+    match call {
+        OrchestrationCall::SpawnNode(spawn) => {
+            format!("spawns {} ({})", spawn.settings.label, spawn.settings.role)
+        }
+        OrchestrationCall::CreateEdge(edge) => format!("connects {} to {}", edge.from, edge.to),
+        other => other.tool_name().to_owned(),
+    }
+}
+
+fn spawn_request(parent: NodeId, spawn: &SpawnNode) -> NodeRequest {
+    NodeRequest {
+        settings: spawn.settings.clone(),
+        parent: Some(parent),
+    }
+}
+
+/// Makes a call that may be made.
+fn run_call(
+    draft: &mut Draft<'_>,
+    place: CallPlace,
+    tool: ToolCall,
+    call: OrchestrationCall,
+) -> Result<ToolAnswer, Rejection> {
+    draft.record_in(place.node, place.turn, Fact::ToolStarted(place.tool));
+    let result = match call {
+        OrchestrationCall::SpawnNode(spawn) => spawn_node(draft, place.node, &spawn)?,
+        OrchestrationCall::CreateEdge(edge) => create_edge(draft, &edge)?,
+        OrchestrationCall::SendHandoff(handoff) => send_handoff(draft, place.node, *handoff)?,
+        OrchestrationCall::AskUser { question, options } => {
+            let subject = ApprovalSubject::Question { options };
+            let CallPlace { node, turn, .. } = place;
+            let approval = approvals::request(draft, node, turn, tool, subject, question);
+            json!({"pending": true, "approvalId": approval.to_string()})
+        }
+        OrchestrationCall::CompleteRun { summary } => {
+            if verification::claim_completion(draft, place, &summary) {
+                json!({"accepted": true})
+            } else {
+                return Ok(ToolAnswer::Pending {
+                    tool: place.tool,
+                    approval: None,
+                });
+            }
+        }
+    };
+    complete_call(draft, place, &Ok(result.clone()));
+    Ok(ToolAnswer::Done(result))
+}
+
+fn spawn_node(
+    draft: &mut Draft<'_>,
+    caller: NodeId,
+    spawn: &SpawnNode,
+) -> Result<Value, Rejection> {
+    let id = graph::record_node(draft, spawn_request(caller, spawn))?;
+    let alias = &spawn.settings.alias;
+    let mut answer = json!({"nodeId": id.to_string(), "alias": alias});
+    let (from, to) = (caller.to_string(), id.to_string());
+    // Without an edge the input could not be delivered.
+    if spawn.connect || spawn.input.is_some() {
+        let edge = graph::record_edge(draft, &plain_edge(&from, &to))?;
+        answer["edgeId"] = edge.to_string().into();
+    }
+    if let Some(input) = &spawn.input {
+        let handoff = Handoff {
+            from: caller,
+            to: &to,
+            message: input,
+            structured: None,
+            artifacts: Vec::new(),
+            status: None,
+            expectation: None,
+            reply_to: None,
+            context_pack: None,
+        };
+        handoffs::record_handoff(draft, handoff)?;
+    }
+    Ok(answer)
+}
+
+fn plain_edge<'a>(from: &'a str, to: &'a str) -> EdgeRequest<'a> {
+    EdgeRequest {
+        from,
+        to,
+        kind: None,
+        label: None,
+        bidirectional: None,
+        gate: false,
+    }
+}
+
+fn create_edge(draft: &mut Draft<'_>, edge: &CreateEdge) -> Result<Value, Rejection> {
+    let request = EdgeRequest {
+        kind: edge.kind,
+        label: edge.label.as_deref(),
+        bidirectional: edge.bidirectional,
+        ..plain_edge(&edge.from, &edge.to)
+    };
+    let edge = graph::record_edge(draft, &request)?;
+    Ok(json!({"edgeId": edge.to_string()}))
+}
+
+fn send_handoff(
+    draft: &mut Draft<'_>,
+    caller: NodeId,
+    handoff: SendHandoff,
+) -> Result<Value, Rejection> {
+    let to = find_node(&draft.run, &handoff.to)?.id;
+    let request = Handoff {
+        from: caller,
+        to: &handoff.to,
+        message: &handoff.message,
+        structured: handoff.structured,
+        artifacts: handoff.artifacts,
+        status: handoff.status,
+        expectation: handoff.expectation,
+        reply_to: handoff.reply_to,
+        context_pack: handoff.context_pack,
+    };
+    let id = handoffs::record_handoff(draft, request)?;
+    let receiver = draft.run.node(to).ok_or(Rejection::NodeGone(to))?;
+    Ok(json!({
+        "payloadId": id.to_string(),
+        "queuePosition": receiver.inbox.len(),
+        "targetStatus": receiver.status.word(),
+    }))
+}
+
+/// Makes a call whose approval was given, and answers it.
+pub(super) fn run_approved(draft: &mut Draft<'_>, place: CallPlace, call: &OrchestrationCall) {
+    let tool = ToolCall {
+        id: place.tool,
+        name: call.tool_name().to_owned(),
+        args: Value::Null,
+        provider_id: None,
+    };
+    let checked = match draft.run.node(place.node) {
+        Some(caller) => check_call(draft, caller, call).map(drop),
+        None => Err(Rejection::NodeGone(place.node)),
+    };
+    let ran = checked.and_then(|()| run_call(draft, place, tool, call.clone()));
+    match ran {
+        Ok(ToolAnswer::Done(result)) => answer_call(draft, place, Ok(result)),
+        Ok(ToolAnswer::Pending { .. }) => {}
+        Err(rejection) => {
+            let result = Err(rejection.to_string());
+            complete_call(draft, place, &result);
+            answer_call(draft, place, result);
+        }
+    }
+}
+
+/// Ends a call that was denied or has failed.
+pub(super) fn refuse_call(draft: &mut Draft<'_>, place: CallPlace, reason: String) {
+    let result = Err(reason);
+    complete_call(draft, place, &result);
+    answer_call(draft, place, result);
+}
+
+pub(super) fn answer_call(draft: &mut Draft<'_>, place: CallPlace, result: Result<Value, String>) {
+    draft.perform(Effect::AnswerToolCall {
+        node: place.node,
+        tool: place.tool,
+        result,
+    });
+}
+
+/// Records the result of a call, unless the turn is over: then the call was completed with it.
+pub(super) fn complete_call(
+    draft: &mut Draft<'_>,
+    place: CallPlace,
+    result: &Result<Value, String>,
+) {
+    let open = draft
+        .run
+        .node(place.node)
+        .and_then(|node| node.turn.as_ref());
+    if !open.is_some_and(|turn| turn.open_tools.contains_key(&place.tool)) {
+        return;
+    }
+    let outcome = match result {
+        Ok(value) => ToolOutcome {
+            ok: true,
+            output: Some(value.to_string()),
+            error: None,
+            ..ToolOutcome::abandoned("")
+        },
+        Err(reason) => ToolOutcome::abandoned(reason),
+    };
+    let tool = place.tool;
+    draft.record_in(
+        place.node,
+        place.turn,
+        Fact::ToolCompleted { tool, outcome },
+    );
+}
