@@ -88,18 +88,23 @@ pub struct Rule {
 pub enum RuleMatcher {
     /// Commands that begin with these words.
     CommandPrefix(String),
-    /// The file with this path, or files that match a glob.
+    /// The file with this path.
     Path(String),
-    /// Every call.
-    Any,
 }
 
-/// The command of a call, if it runs one.
-fn command_of(args: &Value) -> Option<&str> {
-    let key = ["command", "cmd"]
+/// The command of a call, if it runs one. Some programs give it as a list of words.
+fn command_of(args: &Value) -> Option<String> {
+    let command = ["command", "cmd"]
         .into_iter()
         .find_map(|key| args.get(key))?;
-    key.as_str()
+    match command {
+        Value::String(line) => Some(line.clone()),
+        Value::Array(words) => {
+            let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
+            words.map(|words| words.join(" "))
+        }
+        _ => None,
+    }
 }
 
 /// The file of a call, if it is about one.
@@ -112,30 +117,24 @@ fn path_of(args: &Value) -> Option<&str> {
 
 impl RuleMatcher {
     /// The matcher for calls like the approved one. A command counts up to its first shell
-    /// metacharacter.
-    pub fn for_call(call: &ToolCall) -> Self {
+    /// metacharacter. Other calls than commands and files get no rule: nothing says what a later
+    /// one would have to share with the approved one.
+    pub fn for_call(call: &ToolCall) -> Option<Self> {
         if let Some(command) = command_of(&call.args) {
-            let plain = command
-                .split(SHELL_METACHARACTERS)
-                .next()
-                .unwrap_or_default();
-            return Self::CommandPrefix(plain.trim().to_owned());
+            let plain = command.split(SHELL_METACHARACTERS).next();
+            let prefix = plain.unwrap_or_default().trim().to_owned();
+            return Some(Self::CommandPrefix(prefix));
         }
-        match path_of(&call.args) {
-            Some(path) => Self::Path(path.to_owned()),
-            None => Self::Any,
-        }
+        path_of(&call.args).map(|path| Self::Path(path.to_owned()))
     }
 
     fn matches(&self, args: &Value) -> bool {
         match self {
             Self::CommandPrefix(prefix) => {
-                command_of(args).is_some_and(|command| starts_with_words(command, prefix))
+                command_of(args).is_some_and(|command| starts_with_words(&command, prefix))
             }
-            Self::Path(pattern) => {
-                path_of(args).is_some_and(|path| crate::glob::matches(pattern, path))
-            }
-            Self::Any => command_of(args).is_none() && path_of(args).is_none(),
+            // Literally: a file whose name contains a star must not stand for others.
+            Self::Path(approved) => path_of(args) == Some(approved.as_str()),
         }
     }
 }
@@ -180,7 +179,7 @@ mod tests {
             id: IdSource::from_seed(&[5; 32]).draw(),
             node: None,
             tool: "command".to_owned(),
-            matcher: RuleMatcher::for_call(&call(approved.clone())),
+            matcher: RuleMatcher::for_call(&call(approved.clone())).unwrap(),
             created_at: Timestamp(0),
         };
         let answered = rule.answers(node, &call(later.clone()));
@@ -216,6 +215,30 @@ mod tests {
         );
         // Nothing is left before the first metacharacter, so the rule answers nothing.
         check(&json!({"cmd": "$(date)"}), &json!({"cmd": "rm x"}), false);
+    }
+
+    #[test]
+    fn a_command_in_words_is_a_command_and_other_calls_get_no_rule() {
+        check(
+            &json!({"command": ["make"]}),
+            &json!({"command": ["make", "test"]}),
+            true,
+        );
+        check(
+            &json!({"command": ["make"]}),
+            &json!({"command": ["rm", "-rf", "/"]}),
+            false,
+        );
+        check(
+            &json!({"path": "Makefile"}),
+            &json!({"path": "other/Makefile"}),
+            false,
+        );
+        check(&json!({"path": "a*"}), &json!({"path": "ab"}), false);
+        assert_eq!(
+            RuleMatcher::for_call(&call(json!({"url": "http://localhost"}))),
+            None
+        );
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub fn find_hold(
     now: Timestamp,
     capacity: Capacity<'_>,
 ) -> Option<Hold> {
-    if run.status != RunStatus::Running {
+    if run.status != RunStatus::Running || run.is_deleted {
         return Some(Hold::RunStopped);
     }
     if node.turn.is_some() {

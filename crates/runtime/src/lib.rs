@@ -1,7 +1,7 @@
 //! The runtime: graphs of agents that hand work to each other under a person's approval.
 //!
 //! The crate is the deterministic core. It takes commands and reports, and returns events and
-//! effects: [`decide`](decide::decide) reads a run and changes nothing, and [`Run::apply`] adds an
+//! effects: [`decide`] reads a run and changes nothing, and [`Run::apply`] adds an
 //! event and cannot fail, live and in replay. The server makes the events durable, applies them and
 //! only then carries out the effects.
 //!

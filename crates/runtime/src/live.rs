@@ -17,7 +17,7 @@ use crate::node::{BlockReason, Node, Session};
 use crate::run::{RunLimits, RunSettings};
 use crate::stall::StallHistory;
 use crate::tool::{OpenTool, ToolCall};
-use crate::turn::{EndedTurn, OpenTurn, TurnProgress, TurnStage};
+use crate::turn::{EndedTurn, OpenTurn, TurnCause, TurnProgress, TurnStage};
 use crate::usage::{Budget, Usage, UsageReport};
 use crate::words::{
     ArtifactKind, Expectation, GlobalMode, MessageRole, Mode, NodeStatus, PausedReason, Phase,
@@ -157,7 +157,7 @@ impl LiveRun {
             Fact::ToolStarted(tool) => self.start_tool(event, *tool),
             Fact::ToolCompleted { tool, .. } => self.complete_tool(event, *tool),
             Fact::ApprovalRequested(approval) => self.open_approval(approval),
-            Fact::ApprovalResolved { approval, .. } => self.close_approval(*approval),
+            Fact::ApprovalResolved { approval, .. } => self.close_approval(event.at, *approval),
             Fact::ArtifactCreated(artifact) => self.note_artifact(event, artifact.kind),
             Fact::TurnStepped(step) => self.step_turn(event, step),
             Fact::UsageReported(report) => self.add_usage(event, report),
@@ -228,6 +228,8 @@ impl LiveRun {
             }
             NodeChange::Unblocked => unblock(node),
             NodeChange::Rested { status, summary } => {
+                // Approvals may stay open behind a completed turn, but nothing waits for them.
+                node.block = None;
                 node.status = *status;
                 node.summary.clone_from(summary);
             }
@@ -246,7 +248,10 @@ impl LiveRun {
                 }
                 node.summary.clone_from(reason);
             }
-            NodeChange::SessionNamed(id) => node.session.id = Some(id.clone()),
+            NodeChange::SessionNamed(id) => {
+                node.session.id = Some(id.clone());
+                node.session.was_lost = false;
+            }
             NodeChange::SessionDropped { lost } => {
                 node.session = Session {
                     was_lost: *lost,
@@ -254,6 +259,8 @@ impl LiveRun {
                 };
                 // The old session's repetitions say nothing about the new one.
                 node.stalls = StallHistory::default();
+                // The pause was the old provider's.
+                node.retry_at = None;
             }
             NodeChange::WorkspaceFixed(workspace) => node.workspace = Some(workspace.clone()),
         }
@@ -380,10 +387,14 @@ impl LiveRun {
         }
     }
 
-    fn close_approval(&mut self, id: ApprovalId) {
+    fn close_approval(&mut self, at: Timestamp, id: ApprovalId) {
         let node = self.approvals.remove(&id).map(|approval| approval.node);
         if let Some(node) = self.node_mut(node) {
             node.open_approvals.remove(&id);
+            // The program was silent because it waited; its silence begins now.
+            if let Some(turn) = &mut node.turn {
+                turn.last_output_at = at;
+            }
         }
     }
 
@@ -415,10 +426,12 @@ impl LiveRun {
                 end_turn(node, event.at, &[], false);
             }
             TurnStep::Interrupted { requeued, .. } => {
+                count_idle_auto_turn(node);
                 node.was_interrupted = requeued.is_empty();
                 end_turn(node, event.at, requeued, false);
             }
             TurnStep::Failed { requeued, .. } => {
+                count_idle_auto_turn(node);
                 // Only a turn that is tried again counts as an attempt.
                 node.failed_attempts = if requeued.is_empty() {
                     0
@@ -448,6 +461,15 @@ fn unblock(node: &mut Node) {
     } else {
         NodeStatus::Idle
     };
+}
+
+/// Counts an automatic turn that did not complete. Without this, a program that always fails would
+/// be prompted for ever.
+fn count_idle_auto_turn(node: &mut Node) {
+    let open = node.turn.as_ref();
+    if open.is_some_and(|turn| turn.cause == TurnCause::Auto) {
+        node.stalls.idle_auto_turns += 1;
+    }
 }
 
 /// Puts the inputs of the failed turn back.
@@ -488,7 +510,6 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
         unfinished_text: String::new(),
         final_text: None,
         open_tools: BTreeMap::new(),
-        tool_calls: 0,
         progress: TurnProgress::default(),
         silence_warned: false,
     });

@@ -1,7 +1,7 @@
 //! Why a command is refused. A refused command leaves no trace in the run.
 
 use crate::approval::Resolution;
-use crate::ids::{ApprovalId, ArtifactId, EdgeId, NodeId, RuleId};
+use crate::ids::{ApprovalId, ArtifactId, EdgeId, EnvelopeId, NodeId, RuleId};
 use crate::words::RunStatus;
 
 /// A refusal. The server gives each its status code.
@@ -100,6 +100,9 @@ pub enum Rejection {
     /// The node has nothing to try again.
     #[error("the last turn of this node did not fail, so there is nothing to try again")]
     NothingToRetry,
+    /// The receiver does not wait for an answer to this envelope.
+    #[error("{0} is not a question of the receiver that waits for an answer: leave `replyTo` out")]
+    NoSuchQuestion(EnvelopeId),
     /// No verification is under way.
     #[error("no verification is under way")]
     NotVerifying,

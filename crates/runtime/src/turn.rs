@@ -86,8 +86,6 @@ pub struct OpenTurn {
     /// The text of the last final message.
     pub final_text: Option<String>,
     pub open_tools: BTreeMap<ToolId, OpenTool>,
-    /// How many orchestration tools it has called. Part of the key that makes calls idempotent.
-    pub tool_calls: u32,
     pub progress: TurnProgress,
     /// Whether a warning about its silence was given.
     pub silence_warned: bool,

@@ -1,10 +1,11 @@
 //! What a person does to a single node: stop its turn, reset it, or let it try again.
 
 use crate::effect::Effect;
-use crate::fact::NodeChange;
+use crate::fact::{Fact, NodeChange};
 use crate::ids::NodeId;
 use crate::rejection::Rejection;
 use crate::run::Run;
+use crate::words::RunStatus;
 
 use super::{Decision, Draft, Surroundings, schedule, turns};
 
@@ -66,6 +67,13 @@ pub fn retry_node(
     let has_failed = node.last_turn.as_ref().is_some_and(|turn| turn.failed);
     if !has_failed || node.turn.is_some() {
         return Err(Rejection::NothingToRetry);
+    }
+    // The failure of its last node may have ended the run.
+    if draft.run.status == RunStatus::Failed {
+        draft.record(Fact::RunStatusChanged {
+            status: RunStatus::Running,
+            paused_reason: None,
+        });
     }
     draft.change_node(id, NodeChange::Retried);
     schedule::start_ready_turns(&mut draft);

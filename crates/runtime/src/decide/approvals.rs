@@ -188,11 +188,14 @@ fn add_rule(draft: &mut Draft<'_>, approval: &Approval, resolution: &Resolution)
     if resolution.scope == Scope::Once || resolution.verdict != Verdict::Approved {
         return;
     }
+    let Some(matcher) = RuleMatcher::for_call(&approval.tool) else {
+        return;
+    };
     let rule = Rule {
         id: draft.draw_id(),
         node: (resolution.scope == Scope::Node).then_some(approval.node),
         tool: approval.tool.name.clone(),
-        matcher: RuleMatcher::for_call(&approval.tool),
+        matcher,
         created_at: draft.now(),
     };
     draft.record(Fact::RuleAdded(rule));

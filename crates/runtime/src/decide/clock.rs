@@ -7,7 +7,8 @@
 use turnkeep_types::Timestamp;
 
 use crate::approval::Resolution;
-use crate::fact::Fact;
+use crate::effect::Effect;
+use crate::fact::{Fact, NodeChange};
 use crate::hold::{Hold, find_hold};
 use crate::ids::{ApprovalId, NodeId};
 use crate::live::LiveRun;
@@ -16,6 +17,9 @@ use crate::run::{Run, RunLimits};
 use crate::turn::{OpenTurn, TurnStage};
 
 use super::{Capacity, Decision, Draft, Surroundings, approvals, schedule, turns};
+
+/// How long a program may take to stop before it is killed.
+const KILL_AFTER_MS: u64 = 20_000;
 
 /// Does what is due, then starts the turns that may start.
 pub fn pass_time(run: &Run, around: Surroundings<'_>) -> Decision<()> {
@@ -52,6 +56,8 @@ enum Overdue {
     Silent,
     /// It takes too long: it is ended.
     TooLong,
+    /// It was asked to stop and did not: its program is killed.
+    Unstoppable,
 }
 
 fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
@@ -66,10 +72,11 @@ fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
 }
 
 /// The times at which something happens to a turn, the most severe first. A turn that waits for a
-/// person or for a tool of its own is not silent, and one that is being stopped is left alone.
+/// person or for a tool of its own is not silent.
 fn turn_deadlines(node: &Node, turn: &OpenTurn, limits: RunLimits) -> Vec<(Timestamp, Overdue)> {
-    if matches!(turn.stage, TurnStage::Interrupting { .. }) {
-        return Vec::new();
+    if let TurnStage::Interrupting { since, .. } = turn.stage {
+        let kill_at = Timestamp(since.0.saturating_add(KILL_AFTER_MS));
+        return vec![(kill_at, Overdue::Unstoppable)];
     }
     let runs_tool = turn
         .open_tools
@@ -106,6 +113,12 @@ fn act_on_overdue(draft: &mut Draft<'_>, node: NodeId, overdue: Overdue) {
         }
         Overdue::Silent => turns::interrupt(draft, node, "timed out: it printed nothing"),
         Overdue::TooLong => turns::interrupt(draft, node, "timed out: the turn took too long"),
+        Overdue::Unstoppable => {
+            // Recorded, so that the next attempt has a deadline of its own.
+            let reason = "killed: it did not stop".to_owned();
+            draft.change_node(node, NodeChange::Interrupting { reason });
+            draft.perform(Effect::EndProgram(node));
+        }
     }
 }
 
@@ -124,7 +137,9 @@ pub fn next_deadline(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> O
             Some(Hold::FanIn { until } | Hold::RetryAt(until)) => Some(until),
             _ => None,
         };
-        of_turn.chain(of_hold).collect::<Vec<_>>()
+        // A pause counts without waiting inputs too: it keeps an automatic run quiet.
+        let retry_at = node.retry_at.filter(|retry_at| now < *retry_at);
+        of_turn.chain(of_hold).chain(retry_at).collect::<Vec<_>>()
     });
     approvals.chain(nodes).min()
 }

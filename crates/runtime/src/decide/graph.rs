@@ -200,8 +200,17 @@ fn return_mail(draft: &mut Draft<'_>, id: NodeId) {
         .turn
         .as_ref()
         .map_or(&[][..], |turn| turn.consumed.as_slice());
+    // A consumed envelope was read; only its question may still be open.
+    let is_open = |input: &&Input| match input {
+        Input::Envelope(envelope) => draft
+            .run
+            .node(envelope.from)
+            .is_some_and(|asker| asker.unanswered.contains(&envelope.id)),
+        Input::Message(_) => false,
+    };
     let mail: Vec<Envelope> = in_turn
         .iter()
+        .filter(is_open)
         .chain(node.inbox.inputs())
         .filter_map(|input| match input {
             Input::Envelope(envelope) => Some((**envelope).clone()),

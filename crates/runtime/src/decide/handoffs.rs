@@ -66,6 +66,9 @@ pub(super) fn record_handoff(
     // Agents rarely name the envelope that they answer. Without this, the daemon would send a second
     // answer at the end of the turn.
     let answered = handoff.reply_to.or_else(|| find_question(from, to));
+    if let Some(question) = handoff.reply_to.filter(|id| !to.unanswered.contains(id)) {
+        return Err(Rejection::NoSuchQuestion(question));
+    }
     let usual = match (route, answered) {
         (Route::Task, None) => Expectation::Required,
         (Route::Report, _) | (Route::Task, Some(_)) => Expectation::None,
@@ -100,24 +103,28 @@ fn check_sizes(handoff: &Handoff<'_>) -> Result<(), Rejection> {
         .structured
         .as_ref()
         .map_or(0, |value| value.to_string().len());
-    let hint = "keep it as an artifact and hand that over";
-    for (what, bytes, max) in [
-        ("`message`", handoff.message.len(), MESSAGE_BYTES_MAX),
-        ("`structured`", structured, STRUCTURED_BYTES_MAX),
-    ] {
-        if bytes > max {
-            return Err(Rejection::TooLarge {
-                what,
-                bytes,
-                max,
-                hint,
-            });
-        }
-    }
-    if handoff.message.trim().is_empty() {
+    check_size("`structured`", structured, STRUCTURED_BYTES_MAX)?;
+    check_message(handoff.message)
+}
+
+/// Rejects a message that no envelope may have.
+pub(super) fn check_message(message: &str) -> Result<(), Rejection> {
+    if message.trim().is_empty() {
         return Err(Rejection::Empty("`message`"));
     }
-    Ok(())
+    check_size("`message`", message.len(), MESSAGE_BYTES_MAX)
+}
+
+fn check_size(what: &'static str, bytes: usize, max: usize) -> Result<(), Rejection> {
+    if bytes <= max {
+        return Ok(());
+    }
+    Err(Rejection::TooLarge {
+        what,
+        bytes,
+        max,
+        hint: "keep it as an artifact and hand that over",
+    })
 }
 
 /// What an edge carries in the direction of an envelope.

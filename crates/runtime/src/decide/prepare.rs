@@ -10,6 +10,7 @@ use crate::ids::{AgentTurnId, NodeId};
 use crate::prompt::{Prompt, PromptSources, make_prompt};
 use crate::rejection::Rejection;
 use crate::run::Run;
+use crate::turn::TurnStage;
 use crate::words::{ArtifactKind, PromptKind};
 
 use super::draft::NewArtifact;
@@ -27,6 +28,12 @@ pub fn send_prompt(
     turns::check_open(&draft, node, turn)?;
     let known = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     let open = known.turn.as_ref().ok_or(Rejection::TurnOver)?;
+    // The user stopped the turn while it was prepared: no program has seen its inputs.
+    if let TurnStage::Interrupting { reason, .. } = &open.stage {
+        let reason = reason.clone();
+        turns::end_unsent(&mut draft, node, turn, reason);
+        return Ok(draft.finish(()));
+    }
     let prompt = make_prompt(&draft.run, known, open, sources);
     let session = known.session.id.clone().filter(|_| sources.resumes);
     let sent = Bytes::from(prompt.sent_text());

@@ -100,7 +100,6 @@ fn set_status(draft: &mut Draft<'_>, status: RunStatus, paused_reason: Option<Pa
 /// Lets a run go on. Nodes that were stopped in a turn are asked to continue.
 fn resume(draft: &mut Draft<'_>) {
     let had_ended = matches!(draft.run.status, RunStatus::Completed | RunStatus::Failed);
-    // Before the status changes, because that clears the counters by which stalls are known.
     let stalled = node_ids(draft, |node| node.block == Some(BlockReason::Stall));
     set_status(draft, RunStatus::Running, None);
     if had_ended {

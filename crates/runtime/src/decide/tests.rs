@@ -535,9 +535,12 @@ fn the_end_of_a_turn_closes_everything_that_it_left_open() {
             "artifact.created",
             "turn.failed",
             "node.patch",
+            "run.patch",
         ]
     );
     assert_eq!(scenario.status(node), NodeStatus::Failed);
+    // No node is left that could go on.
+    assert_eq!(scenario.run.live.status, RunStatus::Failed);
     assert!(scenario.run.live.approvals.is_empty());
     // A failed node works again as soon as input arrives.
     scenario.chat("a", "Try again");
@@ -940,9 +943,10 @@ fn a_silent_turn_is_noticed_and_then_stopped() {
     assert_eq!(scenario.effects, []);
     scenario.pass(57 * MINUTE_MS);
     assert_eq!(scenario.effects, [Effect::Interrupt(node)]);
-    // It is being stopped already.
-    scenario.pass(60 * MINUTE_MS);
-    assert_eq!(scenario.effects, []);
+    scenario.pass(19_999);
+    assert_eq!(scenario.effects, [], "it is being stopped");
+    scenario.pass(1);
+    assert_eq!(scenario.effects, [Effect::EndProgram(node)]);
 }
 
 #[test]
@@ -1243,8 +1247,11 @@ fn a_failed_turn_waits_for_a_person_who_lets_it_try_again() {
         },
     );
     let items = list_attention(&scenario.run.live);
-    assert_eq!(items.len(), 1);
-    assert_eq!(items[0].kind, AttentionKind::Failure(turn));
+    let kinds: Vec<&AttentionKind> = items.iter().map(|item| &item.kind).collect();
+    assert_eq!(
+        kinds,
+        [&AttentionKind::Failure(turn), &AttentionKind::Finished]
+    );
     assert_eq!(items[0].summary, "a: exit status 1");
     scenario
         .take(|run, around| retry_node(run, around, node))
@@ -1422,8 +1429,8 @@ fn a_run_is_completed_only_by_a_claim_that_passes_verification() {
         .collect();
     let expect = [
         "run.phase",
-        "run.phase",
         "handoff.sent",
+        "run.phase",
         "run.phase",
         "run.phase",
         "run.patch",
@@ -1462,4 +1469,95 @@ fn a_docs_node_works_before_the_run_is_done_and_cannot_undo_it() {
     );
     assert_eq!(scenario.run.live.phase, Phase::Done);
     assert_eq!(scenario.run.live.status, RunStatus::Completed);
+}
+
+#[test]
+fn an_automatic_run_whose_program_fails_stops_after_two_turns() {
+    let automatic = RunSettings {
+        mode: Mode::Auto,
+        ..settings()
+    };
+    let mut scenario = Scenario::begin(automatic);
+    scenario.add("other", "reviewer");
+    let lead = scenario.add("lead", "orchestrator");
+    for _ in 0..2 {
+        scenario.end(
+            lead,
+            TurnEnd::Failed {
+                reason: "exit status 1".to_owned(),
+            },
+        );
+    }
+    assert_eq!(scenario.turn(lead), None);
+    assert_eq!(scenario.run.live.paused_reason, Some(PausedReason::Stall));
+}
+
+#[test]
+fn a_turn_that_is_stopped_before_its_prompt_gives_its_inputs_back() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "First");
+    let turn = scenario.turn(node).unwrap();
+    let message = Chat {
+        content: "Second",
+        node: Some("a"),
+        interrupt: true,
+    };
+    scenario
+        .take(|run, around| chat(run, around, message))
+        .unwrap();
+    let sources = PromptSources::default();
+    scenario
+        .take(|run, around| send_prompt(run, around, node, turn, &sources))
+        .unwrap();
+    assert!(
+        !scenario
+            .effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::SendPrompt { .. }))
+    );
+    let next = scenario.run.live.node(node).unwrap().turn.as_ref().unwrap();
+    assert_ne!(next.id, turn);
+    assert_eq!(next.consumed.len(), 2);
+}
+
+#[test]
+fn a_call_that_is_approved_after_its_turn_reports_its_outcome_as_a_message() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "reviewer");
+    let mut free = node_settings("a", "reviewer");
+    free.capabilities.spawn_nodes = true;
+    scenario
+        .take(|run, around| change_node(run, around, node, free))
+        .unwrap();
+    scenario.chat("a", "Go");
+    let ToolAnswer::Pending {
+        approval: Some(approval),
+        ..
+    } = call(&mut scenario, node, spawn("child")).unwrap()
+    else {
+        panic!("it needs approval");
+    };
+    scenario.complete(node, "I wait.");
+    assert_eq!(scenario.status(node), NodeStatus::Idle);
+    answer(&mut scenario, approval, Verdict::Approved, Scope::Once).unwrap();
+    assert_eq!(scenario.run.live.nodes().len(), 2);
+    let turn = scenario.run.live.node(node).unwrap().turn.as_ref().unwrap();
+    assert_eq!(turn.consumed.len(), 1);
+}
+
+#[test]
+fn nothing_happens_in_a_deleted_run() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let turn = scenario.turn(node).unwrap();
+    scenario
+        .take(|run, around| Ok(delete_run(run, around)))
+        .unwrap();
+    let before = scenario.log.len();
+    let late = Output::AnswerFinal("late".to_owned());
+    let refused = scenario.take(|run, around| add_output(run, around, node, turn, late));
+    assert_eq!(refused, Err(Rejection::TurnOver));
+    assert_eq!(scenario.log.len(), before);
 }

@@ -15,11 +15,13 @@ use crate::orchestration::{CreateEdge, OrchestrationCall, SendHandoff, SpawnNode
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::tool::{ToolCall, ToolOutcome};
+use crate::words::MessageRole;
 
 use super::graph::{EdgeRequest, NodeRequest};
 use super::handoffs::Handoff;
 use super::{
-    Decision, Draft, Surroundings, approvals, find_node, graph, handoffs, schedule, verification,
+    Decision, Draft, Surroundings, approvals, find_node, graph, handoffs, schedule, turns,
+    verification,
 };
 
 /// A call by an agent.
@@ -67,7 +69,7 @@ pub fn call_tool(
         args,
         call,
     } = request;
-    super::turns::check_open(&draft, node, turn)?;
+    turns::check_open(&draft, node, turn)?;
     let caller = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     let needs_approval = check_call(&draft, caller, &call)?;
     let tool = ToolCall {
@@ -110,6 +112,9 @@ fn check_call(
         OrchestrationCall::SpawnNode(spawn) => {
             let request = spawn_request(caller.id, spawn);
             graph::check_request(&draft.run, &request)?;
+            if let Some(input) = &spawn.input {
+                handoffs::check_message(input)?;
+            }
         }
         OrchestrationCall::CreateEdge(edge) => {
             find_node(&draft.run, &edge.from)?;
@@ -288,7 +293,20 @@ pub(super) fn refuse_call(draft: &mut Draft<'_>, place: CallPlace, reason: Strin
     answer_call(draft, place, result);
 }
 
+/// Answers a call. An agent whose turn is over hears the outcome as a message.
 pub(super) fn answer_call(draft: &mut Draft<'_>, place: CallPlace, result: Result<Value, String>) {
+    let open = draft
+        .run
+        .node(place.node)
+        .and_then(|node| node.turn.as_ref());
+    if open.is_none_or(|turn| turn.id != place.turn) {
+        let content = match &result {
+            Ok(value) => format!("A call of your earlier turn is done: {value}"),
+            Err(reason) => format!("A call of your earlier turn was refused: {reason}"),
+        };
+        turns::send_message(draft, place.node, MessageRole::System, content);
+        return;
+    }
     draft.perform(Effect::AnswerToolCall {
         node: place.node,
         tool: place.tool,

@@ -8,18 +8,18 @@
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, Timestamp};
 
-use crate::approval::Resolution;
+use crate::approval::{ApprovalSubject, Resolution};
 use crate::artifact::DiffSummary;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, StallEvidence, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, NodeId, ToolId};
 use crate::input::{Envelope, EnvelopeStatus, Input, InputId, Message};
-use crate::node::BlockReason;
+use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::stall::{TurnSignature, mask_output};
 use crate::tool::ToolOutcome;
-use crate::turn::{OpenTurn, TurnCause, TurnEnd};
+use crate::turn::{OpenTurn, TurnCause, TurnEnd, TurnStage};
 use crate::usage::{BudgetLevel, UsageReport};
 use crate::words::{
     ArtifactKind, Expectation, MessageRole, NodeStatus, PausedReason, RunStatus, Verdict,
@@ -33,8 +33,7 @@ use super::{Decision, Draft, Surroundings, approvals, schedule, verification};
 const REPLY_CHARACTERS_MAX: usize = 2000;
 /// A node's summary has at most so many characters.
 const SUMMARY_CHARACTERS_MAX: usize = 140;
-/// The pauses before an unavailable provider is tried again. Jitter is added by the clock: runs do
-/// not fail at the same millisecond.
+/// The pauses before an unavailable provider is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [2_000, 8_000, 30_000];
 /// How long a provider is left alone that did not say when it takes more.
 const PARKED_MS: u64 = 15 * 60 * 1000;
@@ -96,7 +95,7 @@ pub(super) fn check_open(
 ) -> Result<(), Rejection> {
     let node = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     let open = node.turn.as_ref().is_some_and(|open| open.id == turn);
-    if open {
+    if open && !draft.run.is_deleted {
         Ok(())
     } else {
         Err(Rejection::TurnOver)
@@ -162,6 +161,11 @@ fn complete_provider_tool(
 }
 
 fn name_session(draft: &mut Draft<'_>, node: NodeId, id: String) {
+    // A program that is being stopped may name a session that was dropped.
+    let node_state = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    if node_state.is_some_and(|turn| matches!(turn.stage, TurnStage::Interrupting { .. })) {
+        return;
+    }
     // Programs repeat the name in every turn.
     let known = draft
         .run
@@ -177,6 +181,18 @@ pub(super) fn interrupt(draft: &mut Draft<'_>, node: NodeId, reason: &str) {
     let reason = reason.to_owned();
     draft.change_node(node, NodeChange::Interrupting { reason });
     draft.perform(Effect::Interrupt(node));
+}
+
+/// Ends a turn whose prompt was never sent. Its inputs go back.
+pub(super) fn end_unsent(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, reason: String) {
+    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    let requeued = open.map_or_else(Vec::new, |turn| ids_of(&turn.consumed));
+    let summary = shorten(&reason);
+    let detail = reason;
+    draft.step_turn(node, turn, TurnStep::Interrupted { detail, requeued });
+    let status = NodeStatus::Idle;
+    draft.change_node(node, NodeChange::Rested { status, summary });
+    schedule::start_ready_turns(draft);
 }
 
 /// Delivers the answer to a question as a message of the person who answered.
@@ -261,8 +277,7 @@ fn close_open_parts(draft: &mut Draft<'_>, end: &ProgramEnd, failure: Option<&st
         draft.record_in(end.node, end.turn, fact);
     }
     let reason = failure.unwrap_or("the turn ended before the tool did");
-    // Questions stay open: their answers come as messages, whatever became of the turn.
-    let approvals: Vec<ApprovalId> = blocking_approvals(draft, end.node);
+    let approvals = approvals_to_close(draft, end);
     for approval in approvals {
         approvals::close(draft, approval, Resolution::denied(reason));
     }
@@ -277,11 +292,23 @@ fn close_open_parts(draft: &mut Draft<'_>, end: &ProgramEnd, failure: Option<&st
     }
 }
 
-fn blocking_approvals(draft: &Draft<'_>, node: NodeId) -> Vec<ApprovalId> {
-    let node = draft.run.node(node);
-    node.map_or_else(Vec::new, |node| {
-        node.open_approvals.iter().copied().collect()
-    })
+/// The approvals that end with a turn. Questions stay open, and so do calls of the daemon's tools
+/// behind a completed turn: their outcomes come as messages.
+fn approvals_to_close(draft: &Draft<'_>, end: &ProgramEnd) -> Vec<ApprovalId> {
+    let has_completed = end.end == TurnEnd::Completed;
+    let of_turn = draft
+        .run
+        .approvals
+        .values()
+        .filter(|approval| approval.turn == end.turn);
+    of_turn
+        .filter(|approval| match approval.subject {
+            ApprovalSubject::ProviderTool => true,
+            ApprovalSubject::OrchestrationTool(_) => !has_completed,
+            ApprovalSubject::Question { .. } => false,
+        })
+        .map(|approval| approval.id)
+        .collect()
 }
 
 /// Every turn has a diff, also one that changed nothing.
@@ -361,6 +388,8 @@ fn sign(end: &ProgramEnd, open: &OpenTurn, changed_files: bool) -> TurnSignature
 }
 
 fn plan_interrupt(open: &OpenTurn, reason: &str, requeue: bool) -> RestPlan {
+    // Inputs that no program has seen are never consumed.
+    let requeue = requeue || open.prompt.is_none();
     let requeued = if requeue {
         ids_of(&open.consumed)
     } else {
@@ -500,7 +529,9 @@ fn after_turn(draft: &mut Draft<'_>, id: NodeId) {
         .run
         .node(id)
         .and_then(|node| node.stalls.find_stall(limits.stall_after));
-    if let Some(stall) = stall {
+    // A violation is the older reason, and its files would be forgotten.
+    let is_blocked = draft.run.node(id).is_some_and(|node| node.block.is_some());
+    if let Some(stall) = stall.filter(|_| !is_blocked) {
         let last = draft
             .run
             .node(id)
@@ -516,8 +547,20 @@ fn after_turn(draft: &mut Draft<'_>, id: NodeId) {
         draft.change_node(id, NodeChange::Blocked { reason, summary });
         pause(draft, PausedReason::Stall);
     }
+    fail_if_all_failed(draft);
     if draft.run.settings.budget.level(&draft.run.usage) == BudgetLevel::UsedUp {
         pause(draft, PausedReason::Budget);
+    }
+}
+
+/// A run in which every node has failed and nothing waits cannot go on by itself.
+fn fail_if_all_failed(draft: &mut Draft<'_>) {
+    let has_failed = |node: &Node| node.status == NodeStatus::Failed && node.inbox.is_empty();
+    if draft.run.status == RunStatus::Running && draft.run.nodes().all(has_failed) {
+        draft.record(Fact::RunStatusChanged {
+            status: RunStatus::Failed,
+            paused_reason: None,
+        });
     }
 }
 

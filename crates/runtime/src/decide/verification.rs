@@ -109,8 +109,6 @@ pub fn end_verification(
 
 /// Sends the failing output to the claimer, and lets the run go on.
 fn reject_claim(draft: &mut Draft<'_>, claimer: NodeId, end: &VerificationEnd) {
-    let signature = end.signature.clone();
-    draft.record_for(claimer, Fact::VerificationFailed { signature });
     // The turn that claimed may be over, so the failure also comes as an input that starts another.
     let envelope = daemon_envelope(draft, claimer, claimer, end.tail.clone());
     let failed = Envelope {
@@ -122,6 +120,8 @@ fn reject_claim(draft: &mut Draft<'_>, claimer: NodeId, end: &VerificationEnd) {
     };
     draft.record_for(claimer, Fact::EnvelopeSent(Box::new(failed)));
     draft.change_node(claimer, NodeChange::InboxCounted);
+    let signature = end.signature.clone();
+    draft.record_for(claimer, Fact::VerificationFailed { signature });
 }
 
 fn daemon_envelope(draft: &mut Draft<'_>, from: NodeId, to: NodeId, message: String) -> Envelope {
