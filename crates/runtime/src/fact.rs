@@ -234,6 +234,8 @@ pub enum NodeChange {
     Interrupting {
         /// Why.
         reason: String,
+        /// Whether the agent continues when the run goes on.
+        continues: bool,
     },
     /// The program named its session.
     SessionNamed(String),

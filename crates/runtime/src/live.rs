@@ -239,11 +239,12 @@ impl LiveRun {
                 node.retry_at = Some(*retry_at);
                 node.summary.clone_from(summary);
             }
-            NodeChange::Interrupting { reason } => {
+            NodeChange::Interrupting { reason, continues } => {
                 if let Some(turn) = &mut node.turn {
                     turn.stage = TurnStage::Interrupting {
                         since: event.at,
                         reason: reason.clone(),
+                        continues: *continues,
                     };
                 }
                 node.summary.clone_from(reason);
@@ -422,12 +423,13 @@ impl LiveRun {
             TurnStep::ToolPending | TurnStep::AwaitingApproval => {}
             TurnStep::Completed { signature } => {
                 node.failed_attempts = 0;
+                node.owed.clear();
                 node.stalls.add_turn(turn, signature);
                 end_turn(node, event.at, &[], false);
             }
             TurnStep::Interrupted { requeued, .. } => {
                 count_idle_auto_turn(node);
-                node.was_interrupted = requeued.is_empty();
+                keep_owed_questions(node, requeued);
                 end_turn(node, event.at, requeued, false);
             }
             TurnStep::Failed { requeued, .. } => {
@@ -472,6 +474,23 @@ fn count_idle_auto_turn(node: &mut Node) {
     }
 }
 
+/// Remembers the questions of an interrupted turn that are not put back: the agent has read them,
+/// and owes answers when it continues.
+fn keep_owed_questions(node: &mut Node, requeued: &[InputId]) {
+    let Some(turn) = &node.turn else {
+        return;
+    };
+    node.continue_note_due = turn.continues_later() && requeued.is_empty();
+    for input in &turn.consumed {
+        if let Input::Envelope(question) = input
+            && question.expectation == Expectation::Required
+            && !requeued.contains(&input.id())
+        {
+            node.owed.push((**question).clone());
+        }
+    }
+}
+
 /// Puts the inputs of the failed turn back.
 fn retry(node: &mut Node) {
     if let Some(last) = &mut node.last_turn {
@@ -491,7 +510,7 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     else {
         return;
     };
-    node.was_interrupted = false;
+    node.continue_note_due = false;
     node.woken_at = None;
     node.retry_at = None;
     // Late replies to older questions still settle `unanswered`, but nothing waits for them.

@@ -9,7 +9,7 @@ use turnkeep_types::{BlobHash, Timestamp};
 
 use crate::artifact::Workspace;
 use crate::ids::{AgentTurnId, ApprovalId, EnvelopeId, NodeId};
-use crate::input::Inbox;
+use crate::input::{Envelope, Inbox};
 use crate::stall::StallHistory;
 use crate::turn::{EndedTurn, OpenTurn};
 use crate::usage::Usage;
@@ -131,8 +131,10 @@ pub struct Node {
     pub woken_at: Option<Timestamp>,
     pub turn: Option<OpenTurn>,
     pub last_turn: Option<EndedTurn>,
-    /// Whether its last turn was interrupted and its inputs were not put back.
-    pub was_interrupted: bool,
+    /// Whether its last turn was stopped by a pause, so that it gets a note to continue.
+    pub continue_note_due: bool,
+    /// The questions of interrupted turns, which the next completed turn answers.
+    pub owed: Vec<Envelope>,
     /// No turn starts before this time.
     pub retry_at: Option<Timestamp>,
     /// How many turns in a row failed before a tool ran.
@@ -166,7 +168,8 @@ impl Node {
             woken_at: None,
             turn: None,
             last_turn: None,
-            was_interrupted: false,
+            continue_note_due: false,
+            owed: Vec::new(),
             retry_at: None,
             failed_attempts: 0,
             unanswered: BTreeSet::new(),

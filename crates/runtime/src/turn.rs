@@ -34,6 +34,8 @@ pub enum TurnStage {
         since: Timestamp,
         /// Why, in words for the node's summary.
         reason: String,
+        /// Whether the agent continues when the run goes on.
+        continues: bool,
     },
 }
 
@@ -89,6 +91,19 @@ pub struct OpenTurn {
     pub progress: TurnProgress,
     /// Whether a warning about its silence was given.
     pub silence_warned: bool,
+}
+
+impl OpenTurn {
+    /// Whether it is being stopped only until the run goes on.
+    pub fn continues_later(&self) -> bool {
+        matches!(
+            self.stage,
+            TurnStage::Interrupting {
+                continues: true,
+                ..
+            }
+        )
+    }
 }
 
 /// Whether a turn did anything besides talking.

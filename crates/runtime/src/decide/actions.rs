@@ -7,7 +7,7 @@ use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::words::RunStatus;
 
-use super::{Decision, Draft, Surroundings, schedule, turns};
+use super::{Decision, Draft, Surroundings, schedule, turns, verification};
 
 /// Stops the open turn of a node. A node without one stays as it is.
 pub fn interrupt_node(
@@ -49,6 +49,7 @@ pub fn reset_node(
     }
     if inbox == ResetInbox::Clear {
         draft.change_node(id, NodeChange::InboxCleared);
+        verification::finish_docs(&mut draft, id);
     }
     draft.change_node(id, NodeChange::SessionDropped { lost: false });
     draft.perform(Effect::ResetProgram(id));

@@ -116,7 +116,9 @@ fn act_on_overdue(draft: &mut Draft<'_>, node: NodeId, overdue: Overdue) {
         Overdue::Unstoppable => {
             // Recorded, so that the next attempt has a deadline of its own.
             let reason = "killed: it did not stop".to_owned();
-            draft.change_node(node, NodeChange::Interrupting { reason });
+            let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+            let continues = open.is_some_and(OpenTurn::continues_later);
+            draft.change_node(node, NodeChange::Interrupting { reason, continues });
             draft.perform(Effect::EndProgram(node));
         }
     }

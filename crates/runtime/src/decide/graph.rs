@@ -15,7 +15,7 @@ use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::words::{EdgeKind, Expectation};
 
-use super::{Decision, Draft, Surroundings, approvals, find_node, schedule, turns};
+use super::{Decision, Draft, Surroundings, approvals, find_node, schedule, turns, verification};
 
 const ALIAS_CHARACTERS_MAX: usize = 40;
 
@@ -187,6 +187,7 @@ pub fn delete_node(
     }
     return_mail(&mut draft, id);
     draft.record_for(id, Fact::NodeDeleted);
+    verification::finish_docs(&mut draft, id);
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
 }

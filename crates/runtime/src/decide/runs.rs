@@ -3,16 +3,15 @@
 use crate::approval::Resolution;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, ApprovalId, NodeId};
+use crate::ids::{ApprovalId, NodeId};
 use crate::input::{Input, InputId};
 use crate::node::BlockReason;
 use crate::rejection::Rejection;
 use crate::run::{Run, RunSettings};
-use crate::words::{GlobalMode, MessageRole, Mode, NodeStatus, PausedReason, Phase, RunStatus};
+use crate::turn::OpenTurn;
+use crate::words::{GlobalMode, Mode, NodeStatus, PausedReason, Phase, RunStatus};
 
 use super::{Decision, Draft, Surroundings, approvals, schedule, turns};
-
-const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
 
 /// Creates a run. Without a title the goal gives one.
 pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings) -> Decision<()> {
@@ -79,7 +78,7 @@ fn move_to(draft: &mut Draft<'_>, to: RunStatus, interrupt: bool) {
         RunStatus::Paused => {
             set_status(draft, to, Some(PausedReason::User));
             if interrupt {
-                interrupt_open_turns(draft, "paused by the user");
+                interrupt_open_turns(draft);
             }
         }
         RunStatus::Completed => {
@@ -108,12 +107,8 @@ fn resume(draft: &mut Draft<'_>) {
     for node in stalled {
         draft.change_node(node, NodeChange::Unblocked);
     }
-    let interrupted = node_ids(draft, |node| {
-        // Waiting inputs start a turn anyway, and a note before them would only confuse.
-        node.was_interrupted && node.turn.is_none() && node.inbox.is_empty()
-    });
-    for node in interrupted {
-        turns::send_message(draft, node, MessageRole::System, CONTINUE_NOTE.to_owned());
+    for node in node_ids(draft, |node| node.continue_note_due && node.turn.is_none()) {
+        turns::send_continue_note(draft, node);
     }
 }
 
@@ -122,9 +117,9 @@ fn node_ids(draft: &Draft<'_>, is_meant: impl Fn(&crate::node::Node) -> bool) ->
     meant.map(|node| node.id).collect()
 }
 
-fn interrupt_open_turns(draft: &mut Draft<'_>, reason: &str) {
+fn interrupt_open_turns(draft: &mut Draft<'_>) {
     for node in node_ids(draft, |node| node.turn.is_some()) {
-        turns::interrupt(draft, node, reason);
+        turns::interrupt_for_pause(draft, node);
     }
 }
 
@@ -180,7 +175,9 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
         detail: "the server was restarted".to_owned(),
         requeued: lost.requeued,
     };
-    draft.step_turn(id, lost.turn, interrupted);
+    turns::close_text(draft, id, &lost.open, true);
+    turns::close_tools(draft, id, lost.open.id, "the server was restarted");
+    draft.step_turn(id, lost.open.id, interrupted);
     // The program that asked is gone, so an answer would reach no one.
     for approval in lost.approvals {
         approvals::close(draft, approval, Resolution::denied("provider-restarted"));
@@ -191,13 +188,13 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
     };
     draft.change_node(id, rested);
     if lost.can_resume {
-        turns::send_message(draft, id, MessageRole::System, CONTINUE_NOTE.to_owned());
+        turns::send_continue_note(draft, id);
     }
 }
 
 /// A turn that was open when the server stopped.
 struct LostTurn {
-    turn: AgentTurnId,
+    open: OpenTurn,
     requeued: Vec<InputId>,
     approvals: Vec<ApprovalId>,
     can_resume: bool,
@@ -219,7 +216,7 @@ fn find_lost_turn(draft: &Draft<'_>, id: NodeId, restart: Restart<'_>) -> Option
         open.consumed.iter().map(Input::id).collect()
     };
     Some(LostTurn {
-        turn: open.id,
+        open: open.clone(),
         requeued,
         approvals: node.open_approvals.iter().copied().collect(),
         can_resume,

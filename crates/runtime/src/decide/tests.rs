@@ -1561,3 +1561,54 @@ fn nothing_happens_in_a_deleted_run() {
     assert_eq!(refused, Err(Rejection::TurnOver));
     assert_eq!(scenario.log.len(), before);
 }
+
+#[test]
+fn a_turn_that_a_pause_stopped_continues_and_still_answers_its_question() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let worker = scenario.add("worker", "implementer");
+    scenario.connect("lead", "worker");
+    scenario.chat("lead", "Go");
+    scenario.send(lead, "worker", "Please build it").unwrap();
+    scenario.complete(lead, "Handed over.");
+    scenario.pass(300);
+    prepare(&mut scenario, worker, "You write code.");
+    let pause = RunChange {
+        status: Some(RunStatus::Paused),
+        interrupt: true,
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, pause))
+        .unwrap();
+    let resume = RunChange {
+        status: Some(RunStatus::Running),
+        ..RunChange::default()
+    };
+    // The run goes on before the program has stopped.
+    scenario
+        .take(|run, around| change_run(run, around, resume))
+        .unwrap();
+    let reason = "paused by the user".to_owned();
+    scenario.end(
+        worker,
+        TurnEnd::Interrupted {
+            reason,
+            requeue: false,
+        },
+    );
+    assert_eq!(scenario.run.live.node(lead).unwrap().unanswered.len(), 1);
+    let turn = scenario
+        .run
+        .live
+        .node(worker)
+        .unwrap()
+        .turn
+        .as_ref()
+        .unwrap();
+    assert!(
+        matches!(&turn.consumed[..], [Input::Message(note)] if note.role == MessageRole::System)
+    );
+    scenario.complete(worker, "Built.");
+    assert!(scenario.run.live.node(lead).unwrap().unanswered.is_empty());
+}

@@ -35,6 +35,7 @@ const REPLY_CHARACTERS_MAX: usize = 2000;
 const SUMMARY_CHARACTERS_MAX: usize = 140;
 /// The pauses before an unavailable provider is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [2_000, 8_000, 30_000];
+const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
 /// How long a provider is left alone that did not say when it takes more.
 const PARKED_MS: u64 = 15 * 60 * 1000;
 
@@ -178,9 +179,23 @@ fn name_session(draft: &mut Draft<'_>, node: NodeId, id: String) {
 
 /// Stops the open turn of a node. Its end is reported later.
 pub(super) fn interrupt(draft: &mut Draft<'_>, node: NodeId, reason: &str) {
+    stop_turn(draft, node, reason, false);
+}
+
+/// Stops the open turn of a node until the run goes on.
+pub(super) fn interrupt_for_pause(draft: &mut Draft<'_>, node: NodeId) {
+    stop_turn(draft, node, "paused by the user", true);
+}
+
+fn stop_turn(draft: &mut Draft<'_>, node: NodeId, reason: &str, continues: bool) {
     let reason = reason.to_owned();
-    draft.change_node(node, NodeChange::Interrupting { reason });
+    draft.change_node(node, NodeChange::Interrupting { reason, continues });
     draft.perform(Effect::Interrupt(node));
+}
+
+/// Asks an agent to continue the turn in which it was stopped.
+pub(super) fn send_continue_note(draft: &mut Draft<'_>, node: NodeId) {
+    send_message(draft, node, MessageRole::System, CONTINUE_NOTE.to_owned());
 }
 
 /// Ends a turn whose prompt was never sent. Its inputs go back.
@@ -248,9 +263,21 @@ pub fn end_turn(
     send_owed_replies(&mut draft, end, diff, &plan);
     draft.step_turn(end.node, end.turn, plan.step.clone());
     rest(&mut draft, end, plan);
+    continue_if_resumed(&mut draft, end.node);
     after_turn(&mut draft, end.node);
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
+}
+
+/// The run may have gone on before the turn that its pause stopped had ended.
+fn continue_if_resumed(draft: &mut Draft<'_>, id: NodeId) {
+    let is_due = draft
+        .run
+        .node(id)
+        .is_some_and(|node| node.continue_note_due);
+    if is_due && draft.run.status == RunStatus::Running {
+        send_continue_note(draft, id);
+    }
 }
 
 /// Why open tools and approvals of a turn are given up; `None` if it completed.
@@ -269,26 +296,36 @@ fn close_open_parts(draft: &mut Draft<'_>, end: &ProgramEnd, failure: Option<&st
     let Some(open) = draft.run.node(end.node).and_then(|node| node.turn.clone()) else {
         return;
     };
-    if !open.unfinished_text.is_empty() {
-        let fact = Fact::AnswerFinal {
-            content: open.unfinished_text,
-            interrupted: failure.is_some(),
-        };
-        draft.record_in(end.node, end.turn, fact);
-    }
     let reason = failure.unwrap_or("the turn ended before the tool did");
-    let approvals = approvals_to_close(draft, end);
-    for approval in approvals {
+    close_text(draft, end.node, &open, failure.is_some());
+    for approval in approvals_to_close(draft, end) {
         approvals::close(draft, approval, Resolution::denied(reason));
     }
+    close_tools(draft, end.node, open.id, reason);
+}
+
+/// Records the text of an answer that has no end.
+pub(super) fn close_text(draft: &mut Draft<'_>, node: NodeId, open: &OpenTurn, interrupted: bool) {
+    if open.unfinished_text.is_empty() {
+        return;
+    }
+    let fact = Fact::AnswerFinal {
+        content: open.unfinished_text.clone(),
+        interrupted,
+    };
+    draft.record_in(node, open.id, fact);
+}
+
+/// Completes the tools that a turn left open.
+pub(super) fn close_tools(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, reason: &str) {
     let tools: Vec<ToolId> = draft
         .run
-        .node(end.node)
+        .node(node)
         .and_then(|node| node.turn.as_ref())
         .map_or_else(Vec::new, |turn| turn.open_tools.keys().copied().collect());
     for tool in tools {
         let outcome = ToolOutcome::abandoned(reason);
-        draft.record_in(end.node, end.turn, Fact::ToolCompleted { tool, outcome });
+        draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
     }
 }
 
@@ -448,13 +485,18 @@ fn send_owed_replies(draft: &mut Draft<'_>, end: &ProgramEnd, diff: ArtifactId, 
     if plan.tries_again {
         return;
     }
-    let Some(open) = draft.run.node(end.node).and_then(|node| node.turn.clone()) else {
+    let Some(node) = draft.run.node(end.node) else {
         return;
     };
-    for input in &open.consumed {
-        let Input::Envelope(question) = input else {
-            continue;
-        };
+    let Some(open) = node.turn.clone().filter(|turn| !turn.continues_later()) else {
+        return;
+    };
+    let consumed = open.consumed.iter().filter_map(|input| match input {
+        Input::Envelope(question) => Some((**question).clone()),
+        Input::Message(_) => None,
+    });
+    let questions: Vec<Envelope> = node.owed.iter().cloned().chain(consumed).collect();
+    for question in &questions {
         // A reply takes the question off the asker's list, whoever wrote it.
         let asker = draft.run.node(question.from);
         let is_owed = question.expectation == Expectation::Required

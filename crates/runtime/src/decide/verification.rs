@@ -169,9 +169,14 @@ fn complete_run(draft: &mut Draft<'_>) {
     });
 }
 
-/// Completes a run whose docs node has had its turn, however that turn ended.
+/// Completes a run whose docs node has had its turn, however that turn ended, or is gone. Mail that
+/// still waits for the node means that another turn comes.
 pub(super) fn finish_docs(draft: &mut Draft<'_>, node: NodeId) {
-    if draft.run.phase == Phase::DocsSync && draft.run.settings.docs_node == Some(node) {
+    if draft.run.phase != Phase::DocsSync || draft.run.settings.docs_node != Some(node) {
+        return;
+    }
+    let docs = draft.run.node(node);
+    if docs.is_none_or(|docs| docs.inbox.is_empty() && docs.turn.is_none()) {
         complete_run(draft);
     }
 }
