@@ -1,8 +1,8 @@
 //! Keeps captured turns over one connection. `turnkeep_wire::capture` has their format.
 //!
 //! The connection publishes the type once and looks up the context of each session once. The turns
-//! of a session are sent one after the other, so that they never change their order. Concurrent
-//! callers share the connection and do not wait for each other.
+//! of a session are sent one after the other, so that they keep their order within one call.
+//! Concurrent callers share the connection and do not wait for each other.
 //!
 //! What is cached belongs to the connection: another connection may reach another store. So a
 //! `CaptureConnection` never dials again. When it is lost, the caller opens a new one and keeps the

@@ -2,8 +2,8 @@
 //!
 //! `serde` rejects a duplicate field of a struct by itself. This module does the same for labels and
 //! for values of any shape, while the rest of the body is read. The reader of bundles in the store
-//! cannot take its place: it reads whole documents, keeps `-0` as an integer, and rounds the last
-//! digit of a float differently, so the same body could become another payload.
+//! cannot take its place: it reads whole documents and keeps `-0` as an integer, so the same body
+//! could become another payload.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
