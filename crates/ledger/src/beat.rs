@@ -198,45 +198,42 @@ fn accept_offer(
     declared: &Declared,
     commit: &WorldTime,
 ) -> Result<Proposal, Fault> {
-    let sees = |id: EntryId| {
-        world
-            .number_of(id)
-            .is_some_and(|number| offer.citable.includes(world, number))
+    let is_citable = |number: u32| offer.citable.includes(world, number);
+    let sees = |id: EntryId| world.number_of(id).is_some_and(is_citable);
+    let sees_item = |id: ItemId| world.item(id).is_some_and(|row| is_citable(row.entry));
+    // Time stands still in a paused world, so no entry may be ahead of it.
+    let ahead_seconds = if world.clock.paused {
+        0
+    } else {
+        acceptance::AHEAD_SECONDS_MAX
     };
-    let sees_item = |id: ItemId| {
-        world
-            .item(id)
-            .is_some_and(|row| offer.citable.includes(world, row.entry))
-    };
-    // A writer may give its entries any time since it was asked, but not earlier than the last
-    // entry.
-    let thinking = i64::try_from(world.config.limits.writer_seconds).unwrap_or(i64::MAX);
-    let ago = commit.plus_seconds(-thinking.max(acceptance::AHEAD_SECONDS_MAX));
-    let earliest = world.clock.time.clone().max(ago);
     let terms = Terms {
         config: &world.config,
         people: &world.people,
         request: &beat.envelope.request_id,
         actor: offer.actor,
         grant: &offer.grant,
-        // The operator's entry comes first and has the commit's time.
-        earliest: if beat.envelope.speaks_as_operator() {
-            commit
-        } else {
-            &earliest
-        },
+        earliest: &earliest_entry_time(world, beat.envelope, commit),
         commit,
-        ahead_seconds: if world.clock.paused {
-            0
-        } else {
-            acceptance::AHEAD_SECONDS_MAX
-        },
+        ahead_seconds,
         zone: declared.timezone.as_ref().unwrap_or(&world.clock.timezone),
         may_set_scene: offer.may_set_scene,
         cites: &sees,
         item: &sees_item,
     };
     acceptance::accept(offer.bundle, &terms)
+}
+
+/// The earliest time that a writer may give its entries: any time since it was asked, but not
+/// earlier than the last entry.
+fn earliest_entry_time(world: &World, envelope: &Envelope, commit: &WorldTime) -> WorldTime {
+    // The operator's entry comes first and has the commit's time.
+    if envelope.speaks_as_operator() {
+        return commit.clone();
+    }
+    let thinking = i64::try_from(world.config.limits.writer_seconds).unwrap_or(i64::MAX);
+    let asked_at = commit.plus_seconds(-thinking.max(acceptance::AHEAD_SECONDS_MAX));
+    world.clock.time.clone().max(asked_at)
 }
 
 /// An audit line about a beat.
@@ -260,6 +257,22 @@ fn make_item(id: ItemId, entry: EntryId, item: ProposedItem) -> PocketItem {
         location: item.location,
         notes: item.notes,
         supersedes: item.supersedes,
+    }
+}
+
+/// The operator's text as an entry, which everyone may see. Without a time of its own, it gets the
+/// time of the commit.
+fn operator_words(text: &str) -> ProposedEntry {
+    ProposedEntry {
+        author: Author {
+            class: AuthorClass::Operator,
+            id: Name::operator(),
+        },
+        visible_to: None,
+        channel: Channel::User,
+        time: None,
+        text: text.to_owned(),
+        reply_to: None,
     }
 }
 
@@ -289,18 +302,8 @@ impl BeatBuilder {
         ids: &mut Ids,
     ) -> Self {
         let bundle = BundleId(ids.draw());
-        let text = beat.envelope.input_text.as_str();
-        let words = (!text.is_empty()).then(|| ProposedEntry {
-            author: Author {
-                class: AuthorClass::Operator,
-                id: Name::operator(),
-            },
-            visible_to: None,
-            channel: Channel::User,
-            time: None,
-            text: text.to_owned(),
-            reply_to: None,
-        });
+        let remarks = beat.envelope.remarks();
+        let remarks = remarks.map(|said| audit_line(beat, "remarks", &said));
         let mut builder = Self {
             clock: clock::clock_after(&world.clock, declared, &commit, None),
             declaration: None,
@@ -313,19 +316,16 @@ impl BeatBuilder {
             entries: Vec::new(),
             items: Vec::new(),
             derived: Vec::new(),
-            audit: beat
-                .envelope
-                .remarks()
-                .map(|said| audit_line(beat, "remarks", &said))
-                .into_iter()
-                .collect(),
+            audit: remarks.into_iter().collect(),
             rejection: None,
             declared: declared.clone(),
             before: world.clock.clone(),
         };
-        builder
-            .entries
-            .extend(words.map(|words| builder.make_entry(world, beat, words, ids)));
+        if !beat.envelope.input_text.is_empty() {
+            let words = operator_words(&beat.envelope.input_text);
+            let entry = builder.make_entry(world, beat, words, ids);
+            builder.entries.push(entry);
+        }
         builder
     }
 

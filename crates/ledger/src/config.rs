@@ -171,17 +171,6 @@ fn read_label(node: &Node<'_>) -> Result<String, Fault> {
     }
 }
 
-fn check_only_fields(node: &Node<'_>, known: &[&str]) -> Result<(), Fault> {
-    match node.unknown_field(known)? {
-        Some(path) => Err(Fault::new(
-            Code::UnknownField,
-            path,
-            format!("is not one of {}", known.join(", ")),
-        )),
-        None => Ok(()),
-    }
-}
-
 impl Person {
     const FIELDS: &[&str] = &["person_id", "display_label", "aliases", "identity", "human"];
 
@@ -203,27 +192,21 @@ impl Person {
 
     /// This person with the changes of a request. Fields that the request does not have stay.
     pub fn with_changes(&self, node: &Node<'_>) -> Result<Self, Fault> {
-        check_only_fields(node, Self::FIELDS)?;
+        node.reject_unknown_fields(Self::FIELDS)?;
         let mut person = self.clone();
         if let Some(node) = node.optional("display_label")? {
             person.label = read_label(&node)?;
         }
         if let Some(node) = node.optional("aliases")? {
-            person.aliases = node
-                .items()?
-                .iter()
-                .map(read_label)
-                .collect::<Result<_, _>>()?;
+            let aliases: Result<_, Fault> = node.items()?.iter().map(read_label).collect();
+            person.aliases = aliases?;
             if person.aliases.len() > ALIASES_MAX {
                 return Err(node.fault("may hold at most 32 aliases"));
             }
         }
         // Null removes the identity, while a missing field leaves it; `optional` alone cannot tell.
         if node.fields()?.contains_key("identity") {
-            person.identity = node
-                .optional("identity")?
-                .map(|node| read_label(&node))
-                .transpose()?;
+            person.identity = node.read_optional("identity", |node| read_label(&node))?;
         }
         if let Some(node) = node.optional("human")? {
             person.human = node.boolean()?;
@@ -242,18 +225,11 @@ impl Person {
 
 fn read_word<T: Copy>(node: &Node<'_>, words: &[(&str, T)]) -> Result<T, Fault> {
     let text = node.text()?;
-    let found = words
-        .iter()
-        .find(|(word, _)| *word == text)
-        .map(|(_, value)| *value);
-    let list = || {
-        words
-            .iter()
-            .map(|(word, _)| *word)
-            .collect::<Vec<_>>()
-            .join(" or ")
-    };
-    found.ok_or_else(|| node.fault(format!("must be {}", list())))
+    if let Some((_, value)) = words.iter().find(|(word, _)| *word == text) {
+        return Ok(*value);
+    }
+    let legal: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    Err(node.fault(format!("must be {}", legal.join(" or "))))
 }
 
 const PROFILES: &[(&str, Profile)] = &[
@@ -321,13 +297,10 @@ impl Config {
     /// Reads the configuration and the persons of a request that creates a world. The world starts
     /// at `now` unless the request says otherwise.
     pub fn from_json(node: &Node<'_>, now: WorldTime) -> Result<(Self, Vec<Person>), Fault> {
-        check_only_fields(node, Self::FIELDS)?;
+        node.reject_unknown_fields(Self::FIELDS)?;
         let given = node.field("world_id")?;
         let world = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
-        let profile = node
-            .optional("profile")?
-            .map(|node| read_word(&node, PROFILES))
-            .transpose()?;
+        let profile = node.read_optional("profile", |node| read_word(&node, PROFILES))?;
         let mut config = Self::new(world, profile.unwrap_or(Profile::Narrative), now);
         if let Some(node) = node.optional("clock")? {
             config.clock = read_word(&node, CLOCKS)?;
@@ -337,16 +310,9 @@ impl Config {
         if let Some(node) = node.optional("start")? {
             config.start = WorldTime::parse_in(node.text()?, &config.timezone, &node.path)?;
         }
-        let persons = node
-            .optional("persons")?
-            .map(|node| node.items())
-            .transpose()?
-            .unwrap_or_default();
-        let persons = persons
-            .iter()
-            .map(Person::from_json)
-            .collect::<Result<Vec<_>, _>>()?;
-        Ok((config, persons))
+        let persons = node.optional_items("persons")?;
+        let persons: Result<_, Fault> = persons.iter().map(Person::from_json).collect();
+        Ok((config, persons?))
     }
 
     /// Reads a recorded configuration. Values that today's rules would reject are adjusted, so that
@@ -380,7 +346,7 @@ impl Config {
     /// This configuration with the changes of a request, all or none. Null means unchanged, except
     /// for the writer's persons, where it means all persons.
     pub fn with_changes(&self, node: &Node<'_>) -> Result<Self, Fault> {
-        check_only_fields(node, Self::CHANGEABLE)?;
+        node.reject_unknown_fields(Self::CHANGEABLE)?;
         let mut changed = self.clone();
         changed.change(node)?;
         if node
@@ -411,12 +377,8 @@ impl Config {
             self.writer = Writer::from_json(&node)?;
         }
         if let Some(node) = node.optional("writer_persons")? {
-            self.writer_persons = Some(
-                node.items()?
-                    .iter()
-                    .map(author_name)
-                    .collect::<Result<_, _>>()?,
-            );
+            let names: Result<_, Fault> = node.items()?.iter().map(author_name).collect();
+            self.writer_persons = Some(names?);
         }
         if let Some(node) = node.optional("limits")? {
             self.limits.change(&node)?;
@@ -468,7 +430,7 @@ impl Limits {
     }
 
     fn change(&mut self, node: &Node<'_>) -> Result<(), Fault> {
-        check_only_fields(node, &["writer_tokens", "writer_seconds"])?;
+        node.reject_unknown_fields(&["writer_tokens", "writer_seconds"])?;
         if let Some(node) = node.optional("writer_tokens")? {
             self.writer_tokens = node.count()?;
             if self.writer_tokens < WRITER_TOKENS_MIN {

@@ -115,15 +115,11 @@ impl<'a> BundleDraft<'a> {
         let root = Node::root(bundle, Code::Shape);
         let request = root.field("request_id")?.text()?;
         let proposed_by = root.field("proposed_by")?;
-        let (engine, actor) = (
-            read_name(&proposed_by, "engine")?,
-            read_name(&proposed_by, "actor")?,
-        );
+        let engine = read_name(&proposed_by, "engine")?;
+        let actor = read_name(&proposed_by, "actor")?;
         let entries = root.field("entries")?.items()?;
-        let entries = entries
-            .into_iter()
-            .map(EntryDraft::read)
-            .collect::<Result<_, _>>()?;
+        let entries: Result<_, Fault> = entries.into_iter().map(EntryDraft::read).collect();
+        let entries = entries?;
         let wrote = root.field("wrote")?.boolean()?;
         check_not_rejected(&root)?;
         Ok(Self {
@@ -133,10 +129,7 @@ impl<'a> BundleDraft<'a> {
             entries,
             wrote,
             items: read_list(&root, "pocket_items", ItemDraft::read)?,
-            scene: root
-                .optional("scene_change")?
-                .map(ProseDraft::read)
-                .transpose()?,
+            scene: root.read_optional("scene_change", ProseDraft::read)?,
             notes: read_list(&root, "capsule_notes", NoteDraft::read)?,
             root,
         })
@@ -175,10 +168,7 @@ impl<'a> EntryDraft<'a> {
             channel: node.field("channel")?.text()?,
             time: optional_value(&node, "created_at_world")?,
             text: node.field("text")?.text()?,
-            reply_to: node
-                .optional("reply_to")?
-                .map(|node| node.text())
-                .transpose()?,
+            reply_to: node.optional_text("reply_to")?,
             node,
         })
     }
@@ -205,10 +195,7 @@ impl<'a> ItemDraft<'a> {
             time: optional_value(&node, "time")?,
             location: read_range(&node, "location")?,
             notes: read_range(&node, "notes")?,
-            supersedes: node
-                .optional("supersedes")?
-                .map(|node| node.text())
-                .transpose()?,
+            supersedes: node.optional_text("supersedes")?,
             node,
         })
     }
@@ -254,8 +241,7 @@ fn read_list<'a, T>(
     key: &str,
     read: impl Fn(Node<'a>) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
-    let items = node.optional(key)?.map(|node| node.items()).transpose()?;
-    items.unwrap_or_default().into_iter().map(read).collect()
+    node.optional_items(key)?.into_iter().map(read).collect()
 }
 
 fn read_range(node: &Node<'_>, key: &str) -> Result<Option<RangeDraft>, Fault> {
@@ -280,9 +266,10 @@ fn check_not_rejected(root: &Node<'_>) -> Result<(), Fault> {
     if rejected.boolean()? {
         return Err(rejected.fault("must be false in a proposal"));
     }
-    rejection.optional("reason")?.map_or(Ok(()), |reason| {
-        Err(reason.fault("must be null in a proposal"))
-    })
+    match rejection.optional("reason")? {
+        Some(reason) => Err(reason.fault("must be null in a proposal")),
+        None => Ok(()),
+    }
 }
 
 /// Rejects the first field that is not in the list.

@@ -105,6 +105,13 @@ struct Overrides {
     pause: Option<bool>,
 }
 
+/// What the client's user interface says.
+#[derive(Default)]
+struct Ui {
+    cursor: Option<String>,
+    client_timestamp: Option<String>,
+}
+
 /// The sections of an envelope.
 struct Sections<'a> {
     root: Node<'a>,
@@ -124,23 +131,14 @@ impl Envelope {
         let (invoker_id, notes) = read_invoker(&sections.invoker)?;
         let input_text = read_operator(&sections.operator)?;
         let (kind, client_intent) = read_mode(&sections.mode)?;
-        let overrides = sections
-            .overrides
-            .as_ref()
-            .map(read_overrides)
-            .transpose()?
-            .unwrap_or_default();
-        let cursor = sections
-            .ui
-            .as_ref()
-            .map(|ui| nullable_text(ui, "stream_cursor"))
-            .transpose()?
-            .flatten();
-        let ui = sections.ui.as_ref().map(|ui| ui.value);
-        // Any value is accepted here: a clock of the client proves nothing and is only audited.
-        let client_timestamp = ui
-            .and_then(|ui| ui.get("client_timestamp_utc")?.as_str())
-            .map(str::to_owned);
+        let overrides = match &sections.overrides {
+            Some(overrides) => read_overrides(overrides)?,
+            None => Overrides::default(),
+        };
+        let ui = match &sections.ui {
+            Some(ui) => read_ui(ui)?,
+            None => Ui::default(),
+        };
         Ok(Self {
             request_id,
             invoker_id,
@@ -151,8 +149,8 @@ impl Envelope {
             declared_time: overrides.declared_time,
             timezone: overrides.timezone,
             pause: overrides.pause,
-            cursor,
-            client_timestamp,
+            cursor: ui.cursor,
+            client_timestamp: ui.client_timestamp,
         })
     }
 
@@ -208,20 +206,14 @@ impl<'a> Sections<'a> {
     fn read(root: Node<'a>) -> Result<Self, Fault> {
         let object = |node: Node<'a>| node.fields().map(|_| node.clone());
         let required = |key: &str| object(root.field(key)?);
-        let optional = |key: &str| root.optional(key)?.map(object).transpose();
-        let (invoker, operator, mode) = (
-            required("invoker")?,
-            required("operator")?,
-            required("mode")?,
-        );
-        let (overrides, ui) = (optional("declared_overrides")?, optional("ui")?);
+        let optional = |key: &str| root.read_optional(key, object);
         Ok(Self {
+            invoker: required("invoker")?,
+            operator: required("operator")?,
+            mode: required("mode")?,
+            overrides: optional("declared_overrides")?,
+            ui: optional("ui")?,
             root,
-            invoker,
-            operator,
-            mode,
-            overrides,
-            ui,
         })
     }
 }
@@ -233,9 +225,7 @@ fn cut_remark(remark: &str) -> &str {
 }
 
 fn nullable_text(node: &Node<'_>, key: &str) -> Result<Option<String>, Fault> {
-    node.optional(key)?
-        .map(|node| node.text().map(str::to_owned))
-        .transpose()
+    Ok(node.optional_text(key)?.map(str::to_owned))
 }
 
 /// Whether a text may be a request id.
@@ -298,20 +288,20 @@ fn read_mode(node: &Node<'_>) -> Result<(EnvelopeKind, Option<String>), Fault> {
 fn read_overrides(node: &Node<'_>) -> Result<Overrides, Fault> {
     let mut overrides = Overrides::default();
     if let Some(time) = node.optional("time")? {
-        overrides.declared_time = time
-            .optional("declared_world_time")?
-            .map(read_declared_time)
-            .transpose()?;
-        overrides.timezone = time
-            .optional("timezone")?
-            .map(|node| read_timezone(&node))
-            .transpose()?;
+        overrides.declared_time = time.read_optional("declared_world_time", read_declared_time)?;
+        overrides.timezone = time.read_optional("timezone", |node| read_timezone(&node))?;
     }
-    overrides.pause = node
-        .optional("pause_time")?
-        .map(|node| node.boolean())
-        .transpose()?;
+    overrides.pause = node.read_optional("pause_time", |node| node.boolean())?;
     Ok(overrides)
+}
+
+fn read_ui(node: &Node<'_>) -> Result<Ui, Fault> {
+    // Any value is accepted: a clock of the client proves nothing and is only audited.
+    let timestamp = node.value.get("client_timestamp_utc");
+    Ok(Ui {
+        cursor: nullable_text(node, "stream_cursor")?,
+        client_timestamp: timestamp.and_then(Value::as_str).map(str::to_owned),
+    })
 }
 
 fn read_declared_time(node: Node<'_>) -> Result<String, Fault> {

@@ -24,6 +24,7 @@ use crate::fact::{Fact, Family, Fork, Outcome};
 use crate::ids::Name;
 use crate::log::{ForkBase, LoadError, WorldLog, find_worlds, read_fact};
 use crate::record;
+use crate::time::WorldTime;
 
 /// What a fork begins with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -123,27 +124,50 @@ fn find_shared_reality(
     origin.visit_turns(store, Family::Reality, |turn| {
         let so_far = shared.position;
         let is_end = record::has_kind(&turn.declared, &["Outcome", "TimeDeclaration"]);
-        let end = match is_end.then(|| read_fact(store, turn)).transpose()? {
-            Some(Fact::Outcome(beat)) => Some((beat.clock.time, beat.position)),
-            Some(Fact::Time(declared)) => Some((declared.to.time, so_far)),
-            _ => None,
+        // Entries and items, the bulk of a world, are passed over without being read.
+        let end = if is_end {
+            BeatEnd::from_fact(read_fact(store, turn)?, so_far)
+        } else {
+            None
         };
-        let is_covered =
-            |time, position| point.is_none_or(|point| point.covers(so_far, time, position));
-        match end {
-            Some((time, position)) if is_covered(&time, position) => {
+        let covered =
+            end.filter(|end| point.is_none_or(|at| at.covers(so_far, &end.time, end.position)));
+        match covered {
+            Some(end) => {
                 shared = SharedReality {
                     last: Some(turn.id),
                     next: None,
-                    position,
+                    position: end.position,
                 }
             }
             // Remembers the first turn that no covered beat ends behind.
-            _ => shared.next = shared.next.or(Some(turn.id)),
+            None => shared.next = shared.next.or(Some(turn.id)),
         }
         Ok(())
     })?;
     Ok(shared)
+}
+
+/// The time and position at the end of a beat.
+struct BeatEnd {
+    time: WorldTime,
+    position: u32,
+}
+
+impl BeatEnd {
+    fn from_fact(fact: Fact, so_far: u32) -> Option<Self> {
+        match fact {
+            Fact::Outcome(beat) => Some(Self {
+                time: beat.clock.time,
+                position: beat.position,
+            }),
+            Fact::Time(declared) => Some(Self {
+                time: declared.to.time,
+                position: so_far,
+            }),
+            _ => None,
+        }
+    }
 }
 
 fn collect_setup(
@@ -155,28 +179,8 @@ fn collect_setup(
     let mut setup = Setup::default();
     origin.visit_turns(store, Family::Audit, |turn| {
         setup.began.get_or_insert(turn.id);
-        let (always, then) = (&["WorldFork"], &["WorldConfig", "Person", "Outcome"]);
-        // The first record is the configuration that the world was made with, needed for any point.
-        let wanted = setup.first.is_none()
-            || record::has_kind(&turn.declared, always)
-            || record::has_kind(&turn.declared, then) && shared.includes(turn);
-        if !wanted {
-            return Ok(());
-        }
-        match read_fact(store, turn)? {
-            Fact::Forked(fork) => setup.forked = Some(fork),
-            Fact::Config(config) => {
-                setup.first.get_or_insert_with(|| (*config).clone());
-                setup.config = Some(*config);
-            }
-            Fact::Person(person) => drop(setup.people.insert(person.id.clone(), person)),
-            Fact::Outcome(beat)
-                if point
-                    .is_none_or(|at| at.covers(beat.position, &beat.clock.time, beat.position)) =>
-            {
-                setup.rejected.push(*beat);
-            }
-            _ => {}
+        if setup.wants(turn, shared) {
+            setup.add_fact(read_fact(store, turn)?, point);
         }
         Ok(())
     })?;
@@ -203,6 +207,33 @@ fn find_earlier_origin(store: &Store, setup: &Setup, shared: SharedReality) -> O
 }
 
 impl Setup {
+    /// Whether a record of the audit may belong to the setup, by its kind and position.
+    fn wants(&self, turn: &Turn, shared: SharedReality) -> bool {
+        // The first record is the configuration that the world was made with, needed for any point.
+        self.first.is_none()
+            || record::has_kind(&turn.declared, &["WorldFork"])
+            || record::has_kind(&turn.declared, &["WorldConfig", "Person", "Outcome"])
+                && shared.includes(turn)
+    }
+
+    fn add_fact(&mut self, fact: Fact, point: Option<&Point>) {
+        match fact {
+            Fact::Forked(fork) => self.forked = Some(fork),
+            Fact::Config(config) => {
+                self.first.get_or_insert_with(|| (*config).clone());
+                self.config = Some(*config);
+            }
+            Fact::Person(person) => drop(self.people.insert(person.id.clone(), person)),
+            Fact::Outcome(beat) => {
+                let covers = |at: &Point| at.covers(beat.position, &beat.clock.time, beat.position);
+                if point.is_none_or(covers) {
+                    self.rejected.push(*beat);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The first records of the fork's audit, in order.
     fn into_facts(self, first: Config, name: &Name, fork: Fork) -> Vec<Fact> {
         // The first configuration is always recorded; a later one only if it differs.

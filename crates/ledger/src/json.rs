@@ -164,6 +164,26 @@ impl<'a> Node<'a> {
         }))
     }
 
+    /// Reads an optional field, if it is present.
+    pub fn read_optional<T>(
+        &self,
+        key: &str,
+        read: impl FnOnce(Node<'a>) -> Result<T, Fault>,
+    ) -> Result<Option<T>, Fault> {
+        self.optional(key)?.map(read).transpose()
+    }
+
+    /// The text of an optional field.
+    pub fn optional_text(&self, key: &str) -> Result<Option<&'a str>, Fault> {
+        self.read_optional(key, |node| node.text())
+    }
+
+    /// The items of an optional list. A missing list is empty.
+    pub fn optional_items(&self, key: &str) -> Result<Vec<Node<'a>>, Fault> {
+        let items = self.read_optional(key, |node| node.items())?;
+        Ok(items.unwrap_or_default())
+    }
+
     /// The items of a list.
     pub fn items(&self) -> Result<Vec<Node<'a>>, Fault> {
         let list = self
@@ -208,6 +228,17 @@ impl<'a> Node<'a> {
             .keys()
             .find(|key| !known.contains(&key.as_str()));
         Ok(unknown.map(|key| self.field_path(key)))
+    }
+
+    /// Rejects a field that is not in the list, so that a misspelt one is not silently ignored.
+    pub fn reject_unknown_fields(&self, known: &[&str]) -> Result<(), Fault> {
+        match self.unknown_field(known)? {
+            Some(path) => {
+                let message = format!("is not one of {}", known.join(", "));
+                Err(Fault::new(Code::UnknownField, path, message))
+            }
+            None => Ok(()),
+        }
     }
 }
 

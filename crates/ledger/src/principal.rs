@@ -19,6 +19,8 @@ pub enum Principal {
         /// Whether the token may write.
         write: bool,
     },
+    /// The server itself, which reports what happened outside of the world.
+    System,
 }
 
 impl Principal {
@@ -27,6 +29,7 @@ impl Principal {
         match self {
             Self::Owner => "owner".to_owned(),
             Self::Person { id, .. } => format!("person:{id}"),
+            Self::System => "system".to_owned(),
         }
     }
 
@@ -35,6 +38,7 @@ impl Principal {
         match self {
             Self::Owner => Viewer::operator(),
             Self::Person { id, .. } => Viewer::Reader(id.clone()),
+            Self::System => Viewer::Public,
         }
     }
 }
@@ -48,6 +52,8 @@ pub enum Grant {
     Everyone,
     /// These persons, and the world if it is named.
     These(Vec<Name>),
+    /// The server, under its own name only.
+    System,
 }
 
 impl Grant {
@@ -56,6 +62,7 @@ impl Grant {
         match principal {
             Principal::Owner => Self::Everyone,
             Principal::Person { id, .. } => Self::Person(id.clone()),
+            Principal::System => Self::System,
         }
     }
 
@@ -73,16 +80,22 @@ impl Grant {
             Self::Person(own) => own == id,
             Self::Everyone => true,
             Self::These(names) => names.contains(id),
+            Self::System => false,
         }
     }
 
     /// Whether the writer may write as the world.
     pub fn covers_world(&self) -> bool {
         match self {
-            Self::Person(_) => false,
+            Self::Person(_) | Self::System => false,
             Self::Everyone => true,
             Self::These(names) => names.iter().any(|name| name.as_str() == WORLD),
         }
+    }
+
+    /// Whether the writer may write as the server.
+    pub fn covers_system(&self) -> bool {
+        matches!(self, Self::System)
     }
 }
 

@@ -174,14 +174,14 @@ pub struct PageRequest<'a> {
 impl PageRequest<'_> {
     /// Makes the page from a view.
     pub fn read(self, view: &View<'_>) -> Result<Projection, Fault> {
-        let Self { cursor, .. } = self;
-        let start = cursor
-            .map(|given| cursor::read(view, given, "ui.stream_cursor"))
-            .transpose()?;
+        let start = match self.cursor {
+            Some(given) => cursor::read(view, given, "ui.stream_cursor")?,
+            None => 0,
+        };
         let frame = Frame {
             request: self.request,
-            cursor_before: cursor,
-            start: start.unwrap_or(0),
+            cursor_before: self.cursor,
+            start,
             clock: &view.world.clock,
             pocket_available: view.world.config.pocket_available,
             bundle: None,

@@ -4,24 +4,15 @@
 //! world's turns by name. A tag keeps its meaning for ever. Decoding ignores unknown tags and
 //! rejects fields that do not fit together.
 
-mod fields;
 mod sharing;
 mod tags;
 
 use bytes::Bytes;
 use turnkeep_types::TypeRef;
+pub use turnkeep_types::record::RecordBundle;
+use turnkeep_types::tagged_map::TaggedMap;
 
 use crate::fact::Fact;
-use fields::Fields;
-
-/// A published bundle that describes records.
-#[derive(Debug, Clone, Copy)]
-pub struct RecordBundle {
-    /// The bundle id.
-    pub id: &'static str,
-    /// The bundle as JSON.
-    pub json: &'static str,
-}
 
 /// The bundles that describe the records, in publishing order. A published bundle never changes, so
 /// a record that gains a field gets a new version in a new bundle.
@@ -79,7 +70,7 @@ pub fn decode(declared: &TypeRef, payload: &[u8]) -> Result<Fact, RecordError> {
         kind: kind.to_owned(),
         what,
     };
-    let fields = Fields::decode(payload).ok_or_else(|| malformed("it is no map by tag"))?;
+    let fields = TaggedMap::decode(payload).ok_or_else(|| malformed("it is no map by tag"))?;
     match tags::decode_fact(kind, &fields) {
         None => Err(RecordError::UnknownType(declared.clone())),
         Some(Err(what)) => Err(malformed(what)),
@@ -102,7 +93,7 @@ pub(crate) fn has_kind(declared: &TypeRef, kinds: &[&str]) -> bool {
 
 /// Whether a payload decodes as a record of any kind.
 pub fn is_record(payload: &[u8]) -> bool {
-    let fields = Fields::decode(payload);
+    let fields = TaggedMap::decode(payload);
     fields.is_some_and(|fields| {
         tags::KINDS
             .iter()

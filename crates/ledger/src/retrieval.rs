@@ -79,14 +79,12 @@ pub struct WindowText<'a> {
 impl WindowText<'_> {
     /// Parses the window. Local times are in this zone.
     pub fn parse(&self, zone: &Zone) -> Result<TimeWindow, Fault> {
-        let from = self
-            .from
-            .map(|text| WorldTime::parse_in(text, zone, self.from_path));
-        let from = from.transpose()?;
-        let to = self
-            .to
-            .map(|text| WorldTime::parse_in(text, zone, self.to_path));
-        let to = to.transpose()?;
+        let parse = |given: Option<&str>, path| {
+            let time = given.map(|text| WorldTime::parse_in(text, zone, path));
+            time.transpose()
+        };
+        let from = parse(self.from, self.from_path)?;
+        let to = parse(self.to, self.to_path)?;
         if let (Some(from), Some(to)) = (&from, &to)
             && from > to
         {

@@ -149,15 +149,14 @@ fn read_tool_name(node: &Node<'_>) -> Result<Tool, Fault> {
 
 /// Reads a maximal number of results, which is at least `least`.
 pub fn read_limit(node: &Node<'_>, least: u32) -> Result<u32, Fault> {
-    let given = node
-        .value
-        .as_u64()
-        .and_then(|given| u32::try_from(given).ok());
-    let message = format!("must be a whole number from {least} to {LIMIT_MAX}");
-    let bad = || Fault::new(Code::BadLimit, node.path.clone(), message);
-    given
-        .filter(|given| (least..=LIMIT_MAX).contains(given))
-        .ok_or_else(bad)
+    let given = node.value.as_u64().map(u32::try_from);
+    match given {
+        Some(Ok(limit)) if (least..=LIMIT_MAX).contains(&limit) => Ok(limit),
+        _ => {
+            let message = format!("must be a whole number from {least} to {LIMIT_MAX}");
+            Err(Fault::new(Code::BadLimit, node.path.clone(), message))
+        }
+    }
 }
 
 /// Reads the words of a query.
@@ -167,10 +166,6 @@ pub fn read_query<'a>(node: &Node<'a>) -> Result<&'a str, Fault> {
         return Err(node.fault("must be at most 4096 bytes"));
     }
     Ok(text)
-}
-
-fn optional_text(node: Option<Node<'_>>) -> Result<Option<String>, Fault> {
-    node.map(|node| node.text().map(str::to_owned)).transpose()
 }
 
 impl ToolRequest {
@@ -214,28 +209,23 @@ impl ToolRequest {
         if let Some(query) = node.optional("query_text")? {
             read_query(&query)?.clone_into(&mut self.query_text);
         }
-        node.optional("constraints")?
-            .map_or(Ok(()), |constraints| self.read_constraints(&constraints))
+        match node.optional("constraints")? {
+            Some(constraints) => self.read_constraints(&constraints),
+            None => Ok(()),
+        }
     }
 
     fn read_constraints(&mut self, node: &Node<'_>) -> Result<(), Fault> {
         check_known_fields(node, &["time_window", "limit", "context", "person_id"])?;
         if let Some(window) = node.optional("time_window")? {
             check_known_fields(&window, &["from", "to"])?;
-            self.from = optional_text(window.optional("from")?)?;
-            self.to = optional_text(window.optional("to")?)?;
+            self.from = window.optional_text("from")?.map(str::to_owned);
+            self.to = window.optional_text("to")?.map(str::to_owned);
         }
-        self.limit = node
-            .optional("limit")?
-            .as_ref()
-            .map(|node| read_limit(node, 1))
-            .transpose()?;
-        self.context = node
-            .optional("context")?
-            .as_ref()
-            .map(|node| read_limit(node, 0))
-            .transpose()?;
-        self.person_id = optional_text(node.optional("person_id")?)?;
+        self.limit = node.read_optional("limit", |node| read_limit(&node, 1))?;
+        // Unlike a limit, the number of context results may be 0: matches only.
+        self.context = node.read_optional("context", |node| read_limit(&node, 0))?;
+        self.person_id = node.optional_text("person_id")?.map(str::to_owned);
         Ok(())
     }
 

@@ -67,30 +67,22 @@ pub fn verify(store: &Store, contexts: WorldContexts) -> Result<Option<Report>, 
             checker = Some(Checker::new(World::new((**config).clone())));
         }
         if let Some(checker) = &mut checker {
-            let is_own = store
-                .turn(turn)
-                .is_ok_and(|turn| contexts.all().contains(&turn.context));
-            let origin = if is_own {
-                RecordOrigin::Own
-            } else {
-                RecordOrigin::Shared
-            };
-            checker.check_fact(turn, fact, origin);
+            checker.check_fact(turn, fact, RecordOrigin::of_turn(store, contexts, turn));
         }
     });
-    match read.map_err(|error| (error.turn(), error)) {
-        Ok(()) => Ok(checker.map(Checker::finish)),
-        Err((Some(turn), error)) => {
-            // The records before the damage were checked, so their result is kept.
-            let mut report = checker.map(|checker| checker.report).unwrap_or_default();
-            report.misfits.push(Misfit {
-                turn,
-                what: format!("it cannot be read: {error}"),
-            });
-            Ok(Some(report))
-        }
-        Err((None, error)) => Err(error),
-    }
+    let Err(error) = read else {
+        return Ok(checker.map(Checker::finish));
+    };
+    let Some(turn) = error.turn() else {
+        return Err(error);
+    };
+    // The records before the damage were checked, so their result is kept.
+    let mut report = checker.map(|checker| checker.report).unwrap_or_default();
+    report.misfits.push(Misfit {
+        turn,
+        what: format!("it cannot be read: {error}"),
+    });
+    Ok(Some(report))
 }
 
 /// Finds runs of text that their author could not have seen.
@@ -104,6 +96,15 @@ pub fn leaks(world: &World) -> Vec<Leak> {
 enum RecordOrigin {
     Own,
     Shared,
+}
+
+impl RecordOrigin {
+    fn of_turn(store: &Store, contexts: WorldContexts, turn: TurnId) -> Self {
+        match store.turn(turn) {
+            Ok(turn) if contexts.all().contains(&turn.context) => Self::Own,
+            _ => Self::Shared,
+        }
+    }
 }
 
 /// The world so far, and what the next records are checked against.

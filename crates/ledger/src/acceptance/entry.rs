@@ -89,8 +89,8 @@ fn check_no_preset_ids(draft: &EntryDraft<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Resolves the author that the entry names. Returns `None` for the operator and the system, as
-/// whom no writer may write; `check_grant` rejects these.
+/// Resolves the author that the entry names. Returns `None` for the operator, as whom no writer may
+/// write, and for a name that is reserved for another class; `check_grant` rejects these.
 fn resolve_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Author>, Fault> {
     let unknown = |field, message: &str| Err(draft.fault(Code::AuthorUnknown, field, message));
     let class = AuthorClass::from_word(draft.author_class);
@@ -98,7 +98,11 @@ fn resolve_author(draft: &EntryDraft<'_>, terms: &Terms<'_>) -> Result<Option<Au
     let reserved = [OPERATOR, SYSTEM].contains(&draft.author_id);
     match class {
         None => unknown("author.author_class", "must be PERSON or WORLD"),
-        Some(AuthorClass::Operator | AuthorClass::System) => Ok(None),
+        Some(AuthorClass::Operator) => Ok(None),
+        Some(class @ AuthorClass::System) => {
+            let id = Name::new(draft.author_id).filter(|name| name.as_str() == SYSTEM);
+            Ok(id.map(|id| Author { class, id }))
+        }
         Some(_) if reserved => Ok(None),
         Some(AuthorClass::World) => {
             match Name::new(draft.author_id).filter(|name| name.as_str() == WORLD) {
@@ -138,7 +142,8 @@ fn check_grant(
     let granted = claimed.filter(|author| match author.class {
         AuthorClass::World => terms.grant.covers_world(),
         AuthorClass::Person => terms.grant.covers_person(&author.id),
-        AuthorClass::Operator | AuthorClass::System => false,
+        AuthorClass::System => terms.grant.covers_system(),
+        AuthorClass::Operator => false,
     });
     let message = "is nobody in whose name this writer may write";
     granted.ok_or_else(|| draft.fault(Code::AuthorForbidden, "author.author_id", message))

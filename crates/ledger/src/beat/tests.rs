@@ -759,3 +759,33 @@ fn p15_a_hidden_change_leaves_the_others_calendar_alone() {
     assert_eq!(titles("REVIEWER"), ["Moved"]);
     assert_eq!(titles("PLANNER"), ["Moved"]);
 }
+
+#[test]
+fn only_the_server_writes_under_its_own_name() {
+    let mut stage = Stage::payments();
+    let mut words = entry("r-1", "SYSTEM", &[], "The run began.");
+    words["author"]["author_class"] = "SYSTEM".into();
+    words["channel"] = "VOICE".into();
+    let report = bundle("r-1", "SYSTEM", json!([words]));
+    let mut write_as = |who: &Principal, id: &str| {
+        let mut report = report.clone();
+        report["request_id"] = id.into();
+        report["entries"][0]["request_id"] = id.into();
+        let done = stage.run(who, &envelope(id, ""), Some(&report), None);
+        done.unwrap().rejected
+    };
+    assert!(write_as(&Principal::Owner, "r-1"));
+    assert!(write_as(&person("CODER"), "r-2"));
+    assert!(!write_as(&Principal::System, "r-3"));
+    assert_eq!(stage.texts("CODER"), ["The run began."]);
+
+    // The server speaks for nobody else.
+    let foreign = bundle("r-4", "CODER", json!([entry("r-4", "CODER", &[], "x")]));
+    let done = stage.run(
+        &Principal::System,
+        &envelope("r-4", ""),
+        Some(&foreign),
+        None,
+    );
+    assert!(done.unwrap().rejected);
+}

@@ -128,6 +128,14 @@ fn bundle_end(world: &World, entry: u32) -> u32 {
     bundle.map_or(entry + 1, |bundle| bundle.first + bundle.commit.entries)
 }
 
+fn union_of_flags(flags: [(u8, bool); 4]) -> u8 {
+    let mut union = 0;
+    for (flag, is_set) in flags {
+        union |= if is_set { flag } else { 0 };
+    }
+    union
+}
+
 /// Writes facts, and remembers what the next one may leave out.
 struct Encoder<'a> {
     out: &'a mut Vec<u8>,
@@ -164,16 +172,13 @@ impl Encoder<'_> {
         let is_new_bundle = self.request.as_ref() != Some(&request);
         // By its text: two times can be equal instants with different texts.
         let is_new_time = self.time.as_ref().map(WorldTime::as_str) != Some(entry.time.as_str());
-        let flags = [
+        self.out.push(ENTRY);
+        self.out.push(union_of_flags([
             (HAS_BUNDLE, is_new_bundle),
             (HAS_TIME, is_new_time),
             (HAS_ADDRESSEES, entry.visible_to.is_some()),
             (HAS_REPLY, entry.reply_to.is_some()),
-        ];
-        // Distinct bits, so their sum is their union.
-        let set = flags.iter().filter(|(_, is_set)| *is_set);
-        self.out.push(ENTRY);
-        self.out.push(set.map(|(flag, _)| flag).sum());
+        ]));
         self.put_id(entry.id.0);
         if is_new_bundle {
             self.put_id(entry.bundle.0);
@@ -189,15 +194,19 @@ impl Encoder<'_> {
         self.put_name(&entry.label);
         self.put_name(entry.channel.word());
         if let Some(addressees) = &entry.visible_to {
-            varint::put(self.out, addressees.len() as u64);
-            for addressee in addressees {
-                self.put_name(addressee.as_str());
-            }
+            self.put_addressees(addressees);
         }
         if let Some(reply_to) = entry.reply_to {
             self.put_id(reply_to.0);
         }
         self.put_text(&entry.text);
+    }
+
+    fn put_addressees(&mut self, addressees: &[Name]) {
+        varint::put(self.out, addressees.len() as u64);
+        for addressee in addressees {
+            self.put_name(addressee.as_str());
+        }
     }
 
     fn put_record(&mut self, fact: &Fact) {

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
+use turnkeep_types::tagged_map::{TaggedMap, TaggedValue};
 
-use super::fields::{Field, Fields};
 use super::sharing::{share_text, share_time, share_zone};
 use crate::config::{Config, Person};
 use crate::entry::{Author, AuthorClass, Channel, Entry};
@@ -22,7 +22,7 @@ use crate::time::WorldTime;
 type Read<T> = Result<T, &'static str>;
 
 /// The short name of a fact's record type, and its fields.
-pub(super) fn encode_fields(fact: &Fact) -> (&'static str, Fields<'_>) {
+pub(super) fn encode_fields(fact: &Fact) -> (&'static str, TaggedMap<'_>) {
     match fact {
         Fact::Entry(entry) => ("WriteEntry", write_entry(entry)),
         Fact::Time(declaration) => ("TimeDeclaration", write_time(declaration)),
@@ -31,20 +31,23 @@ pub(super) fn encode_fields(fact: &Fact) -> (&'static str, Fields<'_>) {
         Fact::Outcome(outcome) => ("Outcome", write_outcome(outcome)),
         Fact::Config(config) => (
             "WorldConfig",
-            Fields::default().text(1, config.to_record().to_string()),
+            TaggedMap::default().text(1, config.to_record().to_string()),
         ),
         Fact::Forked(fork) => (
             "WorldFork",
-            Fields::default()
+            TaggedMap::default()
                 .text(1, fork.from.as_str())
                 .number(2, fork.position.into()),
         ),
         Fact::Person(person) => (
             "Person",
-            Fields::default().text(1, person.to_record().to_string()),
+            TaggedMap::default().text(1, person.to_record().to_string()),
         ),
         Fact::Token(token) => ("Token", write_token(token)),
-        Fact::Revoked(token) => ("TokenRevoked", Fields::default().text(1, token.to_string())),
+        Fact::Revoked(token) => (
+            "TokenRevoked",
+            TaggedMap::default().text(1, token.to_string()),
+        ),
         Fact::AuditLine(line) => ("AuditLine", write_line(line)),
         Fact::Scene(scene) => (
             "Scene",
@@ -77,7 +80,7 @@ pub(super) const KINDS: &[&str] = &[
 ];
 
 /// Decodes a fact from its fields; `None` for an unknown record type.
-pub(super) fn decode_fact(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>> {
+pub(super) fn decode_fact(kind: &str, fields: &TaggedMap<'_>) -> Option<Read<Fact>> {
     Some(match kind {
         "WriteEntry" => read_entry(fields).map(Fact::Entry),
         "TimeDeclaration" => read_time(fields).map(Fact::Time),
@@ -97,20 +100,20 @@ pub(super) fn decode_fact(kind: &str, fields: &Fields<'_>) -> Option<Read<Fact>>
     })
 }
 
-fn require_text<'a>(fields: &'a Fields<'_>, tag: u64, what: &'static str) -> Read<&'a str> {
+fn require_text<'a>(fields: &'a TaggedMap<'_>, tag: u64, what: &'static str) -> Read<&'a str> {
     fields.get_text(tag).ok_or(what)
 }
 
-fn require_number(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u64> {
+fn require_number(fields: &TaggedMap<'_>, tag: u64, what: &'static str) -> Read<u64> {
     fields.get_number(tag).ok_or(what)
 }
 
-fn require_u32(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<u32> {
+fn require_u32(fields: &TaggedMap<'_>, tag: u64, what: &'static str) -> Read<u32> {
     u32::try_from(require_number(fields, tag, what)?).map_err(|_| what)
 }
 
 fn parse_required<T: std::str::FromStr>(
-    fields: &Fields<'_>,
+    fields: &TaggedMap<'_>,
     tag: u64,
     what: &'static str,
 ) -> Read<T> {
@@ -118,7 +121,7 @@ fn parse_required<T: std::str::FromStr>(
 }
 
 fn parse_optional<T: std::str::FromStr>(
-    fields: &Fields<'_>,
+    fields: &TaggedMap<'_>,
     tag: u64,
     what: &'static str,
 ) -> Read<Option<T>> {
@@ -128,16 +131,16 @@ fn parse_optional<T: std::str::FromStr>(
         .transpose()
 }
 
-fn require_name(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<Name> {
+fn require_name(fields: &TaggedMap<'_>, tag: u64, what: &'static str) -> Read<Name> {
     Name::new_shared(require_text(fields, tag, what)?, share_text).ok_or(what)
 }
 
-fn require_time(fields: &Fields<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
+fn require_time(fields: &TaggedMap<'_>, tag: u64, what: &'static str) -> Read<WorldTime> {
     share_time(require_text(fields, tag, what)?).ok_or(what)
 }
 
-fn write_entry(entry: &Entry) -> Fields<'_> {
-    let fields = Fields::default()
+fn write_entry(entry: &Entry) -> TaggedMap<'_> {
+    let fields = TaggedMap::default()
         .text(1, entry.id.to_string())
         .text(2, entry.bundle.to_string())
         .text(3, &*entry.request)
@@ -154,7 +157,7 @@ fn write_entry(entry: &Entry) -> Fields<'_> {
     fields.optional_text(11, entry.reply_to.map(|id| id.to_string()))
 }
 
-fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
+fn read_entry(fields: &TaggedMap<'_>) -> Read<Entry> {
     let class =
         AuthorClass::from_word(require_text(fields, 6, "author_class")?).ok_or("author_class")?;
     let readers = fields.get_texts(8).map(|names| {
@@ -181,15 +184,15 @@ fn read_entry(fields: &Fields<'_>) -> Read<Entry> {
 }
 
 /// A clock takes three tags: time, zone and pause.
-fn write_clock<'a>(fields: Fields<'a>, tag: u64, clock: &'a ClockState) -> Fields<'a> {
+fn write_clock<'a>(fields: TaggedMap<'a>, tag: u64, clock: &'a ClockState) -> TaggedMap<'a> {
     fields
         .text(tag, clock.time.as_str())
         .text(tag + 1, clock.timezone.as_str())
         // Always written, unlike other flags, since a clock takes three tags.
-        .with(tag + 2, Field::Flag(clock.paused))
+        .with(tag + 2, TaggedValue::Flag(clock.paused))
 }
 
-fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
+fn read_clock(fields: &TaggedMap<'_>, tag: u64) -> Read<ClockState> {
     let timezone = share_zone(require_text(fields, tag + 1, "timezone")?);
     Ok(ClockState {
         time: require_time(fields, tag, "world_time")?,
@@ -198,15 +201,15 @@ fn read_clock(fields: &Fields<'_>, tag: u64) -> Read<ClockState> {
     })
 }
 
-fn write_time(declaration: &TimeDeclaration) -> Fields<'_> {
+fn write_time(declaration: &TimeDeclaration) -> TaggedMap<'_> {
     write_clock(
-        Fields::default().text(1, declaration.from.as_str()),
+        TaggedMap::default().text(1, declaration.from.as_str()),
         2,
         &declaration.to,
     )
 }
 
-fn read_time(fields: &Fields<'_>) -> Read<TimeDeclaration> {
+fn read_time(fields: &TaggedMap<'_>) -> Read<TimeDeclaration> {
     Ok(TimeDeclaration {
         from: require_time(fields, 1, "from")?,
         to: read_clock(fields, 2)?,
@@ -214,7 +217,7 @@ fn read_time(fields: &Fields<'_>) -> Read<TimeDeclaration> {
 }
 
 /// A part of a text takes two tags.
-fn write_span<'a>(fields: Fields<'a>, tag: u64, span: Option<&Span>) -> Fields<'a> {
+fn write_span<'a>(fields: TaggedMap<'a>, tag: u64, span: Option<&Span>) -> TaggedMap<'a> {
     match span {
         Some(span) => fields
             .number(tag, span.start.into())
@@ -223,7 +226,7 @@ fn write_span<'a>(fields: Fields<'a>, tag: u64, span: Option<&Span>) -> Fields<'
     }
 }
 
-fn read_span(fields: &Fields<'_>, tag: u64) -> Read<Option<Span>> {
+fn read_span(fields: &TaggedMap<'_>, tag: u64) -> Read<Option<Span>> {
     match fields.get_number(tag) {
         Some(_) => Ok(Some(
             require_u32(fields, tag, "range")?..require_u32(fields, tag + 1, "range")?,
@@ -232,12 +235,12 @@ fn read_span(fields: &Fields<'_>, tag: u64) -> Read<Option<Span>> {
     }
 }
 
-fn write_item(item: &PocketItem) -> Fields<'_> {
+fn write_item(item: &PocketItem) -> TaggedMap<'_> {
     let kind = match item.kind {
         ItemKind::Calendar => "CALENDAR",
         ItemKind::Message => "MESSAGE",
     };
-    let fields = Fields::default()
+    let fields = TaggedMap::default()
         .text(1, item.id.to_string())
         .text(2, kind)
         .text(3, item.entry.to_string())
@@ -248,7 +251,7 @@ fn write_item(item: &PocketItem) -> Fields<'_> {
     write_span(fields, 10, item.notes.as_ref())
 }
 
-fn read_item(fields: &Fields<'_>) -> Read<PocketItem> {
+fn read_item(fields: &TaggedMap<'_>) -> Read<PocketItem> {
     let kind = match require_text(fields, 2, "kind")? {
         "CALENDAR" => ItemKind::Calendar,
         "MESSAGE" => ItemKind::Message,
@@ -269,8 +272,8 @@ fn read_item(fields: &Fields<'_>) -> Read<PocketItem> {
     })
 }
 
-fn write_bundle(commit: &BundleCommit) -> Fields<'_> {
-    Fields::default()
+fn write_bundle(commit: &BundleCommit) -> TaggedMap<'_> {
+    TaggedMap::default()
         .text(1, commit.id.to_string())
         .text(2, &*commit.request)
         .text(3, &commit.proposed_by.engine)
@@ -278,7 +281,7 @@ fn write_bundle(commit: &BundleCommit) -> Fields<'_> {
         .number(5, commit.entries.into())
 }
 
-fn read_bundle(fields: &Fields<'_>) -> Read<BundleCommit> {
+fn read_bundle(fields: &TaggedMap<'_>) -> Read<BundleCommit> {
     Ok(BundleCommit {
         id: parse_required(fields, 1, "bundle_id")?,
         request: share_text(require_text(fields, 2, "request_id")?),
@@ -290,12 +293,12 @@ fn read_bundle(fields: &Fields<'_>) -> Read<BundleCommit> {
     })
 }
 
-fn write_outcome(outcome: &Outcome) -> Fields<'_> {
+fn write_outcome(outcome: &Outcome) -> TaggedMap<'_> {
     let kind = match outcome.kind {
         RequestKind::Invocation => "INVOCATION",
         RequestKind::Beat => "BEAT",
     };
-    let fields = Fields::default()
+    let fields = TaggedMap::default()
         .text(1, &*outcome.request)
         .text(2, &outcome.principal)
         .binary(3, &outcome.fingerprint)
@@ -314,7 +317,7 @@ fn write_outcome(outcome: &Outcome) -> Fields<'_> {
         .binary(18, &outcome.response)
 }
 
-fn read_outcome(fields: &Fields<'_>) -> Read<Outcome> {
+fn read_outcome(fields: &TaggedMap<'_>) -> Read<Outcome> {
     let kind = match require_text(fields, 4, "door")? {
         "INVOCATION" => RequestKind::Invocation,
         "BEAT" => RequestKind::Beat,
@@ -340,25 +343,25 @@ fn read_outcome(fields: &Fields<'_>) -> Read<Outcome> {
     })
 }
 
-fn read_config(fields: &Fields<'_>) -> Read<Config> {
+fn read_config(fields: &TaggedMap<'_>) -> Read<Config> {
     let value = parse(require_text(fields, 1, "config")?.as_bytes()).map_err(|_| "config")?;
     Config::from_record(value).map_err(|_| "config")
 }
 
-fn read_fork(fields: &Fields<'_>) -> Read<Fork> {
+fn read_fork(fields: &TaggedMap<'_>) -> Read<Fork> {
     Ok(Fork {
         from: require_name(fields, 1, "from")?,
         position: require_u32(fields, 2, "position")?,
     })
 }
 
-fn read_person(fields: &Fields<'_>) -> Read<Person> {
+fn read_person(fields: &TaggedMap<'_>) -> Read<Person> {
     let value = parse(require_text(fields, 1, "person")?.as_bytes()).map_err(|_| "person")?;
     Person::from_json(&Node::root(&value, Code::ConfigInvalid)).map_err(|_| "person")
 }
 
-fn write_token(token: &Token) -> Fields<'_> {
-    let fields = Fields::default()
+fn write_token(token: &Token) -> TaggedMap<'_> {
+    let fields = TaggedMap::default()
         .text(1, token.id.to_string())
         .text(2, token.person.as_str())
         .flag(3, token.write)
@@ -370,7 +373,7 @@ fn write_token(token: &Token) -> Fields<'_> {
     fields.binary(6, &token.secret)
 }
 
-fn read_token(fields: &Fields<'_>) -> Read<Token> {
+fn read_token(fields: &TaggedMap<'_>) -> Read<Token> {
     Ok(Token {
         id: parse_required(fields, 1, "token_id")?,
         person: require_name(fields, 2, "person_id")?,
@@ -381,8 +384,8 @@ fn read_token(fields: &Fields<'_>) -> Read<Token> {
     })
 }
 
-fn write_line(line: &AuditLine) -> Fields<'_> {
-    Fields::default()
+fn write_line(line: &AuditLine) -> TaggedMap<'_> {
+    TaggedMap::default()
         .number(1, line.at.0)
         .text(2, &line.principal)
         .text(3, &line.what)
@@ -390,7 +393,7 @@ fn write_line(line: &AuditLine) -> Fields<'_> {
         .text(5, &line.details)
 }
 
-fn read_line(fields: &Fields<'_>) -> Read<AuditLine> {
+fn read_line(fields: &TaggedMap<'_>) -> Read<AuditLine> {
     Ok(AuditLine {
         at: Timestamp(require_number(fields, 1, "at")?),
         principal: require_text(fields, 2, "principal")?.to_owned(),
@@ -400,14 +403,14 @@ fn read_line(fields: &Fields<'_>) -> Read<AuditLine> {
     })
 }
 
-fn write_derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> Fields<'a> {
-    Fields::default()
+fn write_derived<'a>(position: u32, text: &'a str, cited: &[EntryId]) -> TaggedMap<'a> {
+    TaggedMap::default()
         .number(1, position.into())
         .text(2, text)
         .texts(3, cited.iter().map(EntryId::to_string))
 }
 
-fn read_cited(fields: &Fields<'_>) -> Read<Vec<EntryId>> {
+fn read_cited(fields: &TaggedMap<'_>) -> Read<Vec<EntryId>> {
     let cited = fields.get_texts(3).ok_or("used_entry_ids")?;
     cited
         .iter()
@@ -415,7 +418,7 @@ fn read_cited(fields: &Fields<'_>) -> Read<Vec<EntryId>> {
         .collect()
 }
 
-fn read_scene(fields: &Fields<'_>) -> Read<Scene> {
+fn read_scene(fields: &TaggedMap<'_>) -> Read<Scene> {
     let text = require_text(fields, 2, "text")?.to_owned();
     Ok(Scene {
         position: require_u32(fields, 1, "position")?,
@@ -424,7 +427,7 @@ fn read_scene(fields: &Fields<'_>) -> Read<Scene> {
     })
 }
 
-fn read_note(fields: &Fields<'_>) -> Read<Note> {
+fn read_note(fields: &TaggedMap<'_>) -> Read<Note> {
     let (position, person) = (
         require_u32(fields, 1, "position")?,
         require_name(fields, 4, "person_id")?,
@@ -437,15 +440,15 @@ fn read_note(fields: &Fields<'_>) -> Read<Note> {
     })
 }
 
-fn write_epoch(epoch: &Epoch) -> Fields<'_> {
-    Fields::default()
+fn write_epoch(epoch: &Epoch) -> TaggedMap<'_> {
+    TaggedMap::default()
         .number(1, epoch.number)
         .number(2, epoch.position.into())
         .text(3, &epoch.anchor)
         .optional_text(4, epoch.rehydration.as_deref())
 }
 
-fn read_epoch(fields: &Fields<'_>) -> Read<Epoch> {
+fn read_epoch(fields: &TaggedMap<'_>) -> Read<Epoch> {
     Ok(Epoch {
         number: require_number(fields, 1, "number")?,
         position: require_u32(fields, 2, "position")?,

@@ -73,9 +73,16 @@ impl<'q> Excerpts<'q> {
     }
 }
 
-/// A piece of a text and how good it is: the number of different terms, then that of all matches.
+/// How good a piece is. The order of the fields is the order in which they count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct PieceRank {
+    different_terms: usize,
+    matches: usize,
+}
+
+/// A piece of a text.
 struct Piece {
-    rank: (usize, usize),
+    rank: PieceRank,
     range: Range<usize>,
 }
 
@@ -99,8 +106,11 @@ fn find_densest(matches: &[Match]) -> Option<Range<usize>> {
             different += usize::from(counts[next.what] == 1);
             end += 1;
         }
-        // More different terms win, then more matches; the earlier window wins a tie.
-        let rank = (different, end - start);
+        let rank = PieceRank {
+            different_terms: different,
+            matches: end - start,
+        };
+        // Only a better rank replaces the best piece, so the earlier window wins a tie.
         if best.as_ref().is_none_or(|best| rank > best.rank) {
             // Matches overlap, so the last one to start is not always the last one to end.
             let last = matches[start..end]

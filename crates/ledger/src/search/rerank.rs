@@ -84,29 +84,38 @@ pub(super) fn rerank(
     let scores = ScoreTable::new(scoring, entries_to_score(&candidates));
     let mut names = AuthorNameCheck::new(parsed);
     let mut first = Vec::with_capacity(candidates.len());
-    for Candidate {
-        entry,
-        conversation,
-        origin,
-    } in &candidates
-    {
-        let terms = scores.get(*entry).terms;
-        // An entry that has all terms gets the author's bonus too; see `AUTHOR`.
-        let is_meant = terms == scoring.all_terms() || names.is_author_named(scoring, *entry);
-        let bonus = if is_meant {
-            scoring.total_weight()
-        } else {
-            0.0
-        };
-        let score = score_in_conversation(scoring, &scores, *entry, conversation) + AUTHOR * bonus;
-        first.push(Hit {
-            entry: *entry,
-            score,
-            context: terms == 0 && *origin == CandidateOrigin::Beside,
-        });
+    for candidate in &candidates {
+        first.push(score_candidate(scoring, &scores, &mut names, candidate));
     }
     sort_hits(&mut first);
     RankedHits { first, rest }
+}
+
+fn score_candidate(
+    scoring: &Scoring<'_>,
+    scores: &ScoreTable,
+    names: &mut AuthorNameCheck<'_>,
+    candidate: &Candidate,
+) -> Hit {
+    let Candidate {
+        entry,
+        conversation,
+        origin,
+    } = candidate;
+    let terms = scores.get(*entry).terms;
+    // An entry that has all terms gets the author's bonus too; see `AUTHOR`.
+    let is_meant = terms == scoring.all_terms() || names.is_author_named(scoring, *entry);
+    let bonus = if is_meant {
+        scoring.total_weight()
+    } else {
+        0.0
+    };
+    let score = score_in_conversation(scoring, scores, *entry, conversation) + AUTHOR * bonus;
+    Hit {
+        entry: *entry,
+        score,
+        context: terms == 0 && *origin == CandidateOrigin::Beside,
+    }
 }
 
 fn make_candidate(scoring: &Scoring<'_>, entry: u32, origin: CandidateOrigin) -> Candidate {

@@ -69,19 +69,9 @@ fn find_in_parts(world: &World, at_once: usize) -> Vec<Leak> {
     let parts = characters.div_ceil(at_once).max(1) as u64;
     let mut found = Vec::new();
     for part in 0..parts {
-        let mut runs: Vec<Window> = Vec::new();
-        for (number, entry) in (0..).zip(world.all_entries()) {
-            let hashes = rolling
-                .windows(&entry.text)
-                .filter(|(_, hash)| hash % parts == part);
-            runs.extend(hashes.map(|(start, hash)| Window {
-                hash,
-                entry: number,
-                start,
-            }));
-        }
-        runs.sort_unstable();
-        for same in runs.chunk_by(|one, other| one.hash == other.hash) {
+        let mut windows = list_windows(world, &rolling, |hash| hash % parts == part);
+        windows.sort_unstable();
+        for same in windows.chunk_by(|one, other| one.hash == other.hash) {
             collect_unseen(world, same, &mut found);
         }
     }
@@ -89,10 +79,33 @@ fn find_in_parts(world: &World, at_once: usize) -> Vec<Leak> {
     merge_windows(world, &found)
 }
 
+/// All windows of the world whose hash is wanted.
+fn list_windows(
+    world: &World,
+    rolling: &RollingHash,
+    is_wanted: impl Fn(u64) -> bool,
+) -> Vec<Window> {
+    let mut windows = Vec::new();
+    for (entry, text) in (0..).zip(world.all_entries().iter().map(|entry| &entry.text)) {
+        for (start, hash) in rolling.windows(text) {
+            if is_wanted(hash) {
+                windows.push(Window { hash, entry, start });
+            }
+        }
+    }
+    windows
+}
+
+/// The first entry of an audience class that has a window.
+struct SeenIn {
+    class: ClassId,
+    entry: u32,
+}
+
 /// Collects those of equal windows whose author may see none of the earlier ones.
 fn collect_unseen(world: &World, same: &[Window], found: &mut Vec<UnseenWindow>) {
     // One entry per audience class is enough to know who may have seen the window.
-    let mut before: Vec<(ClassId, u32)> = Vec::new();
+    let mut before: Vec<SeenIn> = Vec::new();
     let mut said_by_world = false;
     for runs in same.chunk_by(|one, other| one.entry == other.entry) {
         let Some(number) = runs.first().map(|run| run.entry) else {
@@ -103,26 +116,29 @@ fn collect_unseen(world: &World, same: &[Window], found: &mut Vec<UnseenWindow>)
         };
         let is_world = entry.author.class == AuthorClass::World;
         let author = author_viewer(entry);
-        let seen = before
-            .iter()
-            .any(|(class, _)| world.classes().can_see(&author, *class));
-        if let Some((_, source)) = before.first()
+        let has_seen = |earlier: &SeenIn| world.classes().can_see(&author, earlier.class);
+        let is_known = before.iter().any(has_seen) || is_world && said_by_world;
+        if let Some(source) = before.first()
             && entry.author.class != AuthorClass::System
-            && !(seen || is_world && said_by_world)
+            && !is_known
         {
             found.extend(runs.iter().map(|run| UnseenWindow {
                 entry: number,
                 start: run.start,
-                source: *source,
+                source: source.entry,
             }));
         }
+        // The world is one author, who knows its own private words although it reads as the public.
         said_by_world |= is_world;
         // From a public entry on, every author has seen the window.
         if world.classes().audience(class) == Some(&Audience::Public) {
             return;
         }
-        if !before.iter().any(|(known, _)| *known == class) {
-            before.push((class, number));
+        if !before.iter().any(|earlier| earlier.class == class) {
+            before.push(SeenIn {
+                class,
+                entry: number,
+            });
         }
     }
 }
