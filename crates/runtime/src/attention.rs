@@ -48,54 +48,73 @@ pub fn list_attention(run: &LiveRun) -> Vec<AttentionItem> {
         since: approval.created_at,
         summary: approval.context.clone(),
     });
-    let nodes = run.nodes().filter_map(item_of_node);
+    let nodes = run.nodes().flat_map(items_of_node);
+    // A stable order for equal times: approvals first, because an agent waits for them.
     let mut items: Vec<AttentionItem> = approvals.chain(nodes).chain(items_of_run(run)).collect();
     items.sort_by_key(|item| item.since);
     items
 }
 
-fn item_of_node(node: &Node) -> Option<AttentionItem> {
-    let kind = match &node.block {
-        Some(BlockReason::Stall) => AttentionKind::Stall,
-        Some(BlockReason::Violation { turn, .. }) => AttentionKind::Violation(*turn),
-        None if node.status == NodeStatus::Failed => {
-            AttentionKind::Failure(node.last_turn.as_ref()?.id)
-        }
-        // The open approvals have items of their own.
-        Some(BlockReason::Approvals) | None => return None,
-    };
-    Some(AttentionItem {
+fn items_of_node(node: &Node) -> Vec<AttentionItem> {
+    let item = |kind, since, text: &str| AttentionItem {
         kind,
         node: Some(node.id),
-        since: node.last_activity_at,
-        summary: format!("{}: {}", node.name(), node.summary),
+        since,
+        summary: format!("{}: {text}", node.name()),
+    };
+    let state = kind_of_state(node).map(|kind| item(kind, node.status_since, &node.summary));
+    let budget = budget_item(node.budget_level(), node.budget_low_since)
+        .map(|budget| item(budget.kind, budget.since, budget.text));
+    state.into_iter().chain(budget).collect()
+}
+
+/// What is wrong with a node.
+fn kind_of_state(node: &Node) -> Option<AttentionKind> {
+    match &node.block {
+        Some(BlockReason::Stall) => Some(AttentionKind::Stall),
+        Some(BlockReason::Violation { turn, .. }) => Some(AttentionKind::Violation(*turn)),
+        None if node.status == NodeStatus::Failed => {
+            let failed = node.last_turn.as_ref()?;
+            Some(AttentionKind::Failure(failed.id))
+        }
+        // The open approvals have items of their own.
+        Some(BlockReason::Approvals) | None => None,
+    }
+}
+
+/// A budget that a person should look at.
+struct BudgetItem {
+    kind: AttentionKind,
+    since: Timestamp,
+    text: &'static str,
+}
+
+fn budget_item(level: BudgetLevel, since: Option<Timestamp>) -> Option<BudgetItem> {
+    let text = match level {
+        BudgetLevel::Fine => return None,
+        BudgetLevel::Low => "most of the budget is used",
+        BudgetLevel::UsedUp => "the budget is used up",
+    };
+    Some(BudgetItem {
+        kind: AttentionKind::Budget(level),
+        since: since?,
+        text,
     })
 }
 
 fn items_of_run(run: &LiveRun) -> Vec<AttentionItem> {
-    let item = |kind, summary: String| AttentionItem {
+    let item = |kind, since, summary: String| AttentionItem {
         kind,
         node: None,
-        since: run.updated_at,
+        since,
         summary,
     };
-    let mut items = Vec::new();
-    match run.settings.budget.level(&run.usage) {
-        BudgetLevel::Fine => {}
-        BudgetLevel::Low => {
-            let summary = "most of the budget is used".to_owned();
-            items.push(item(AttentionKind::Budget(BudgetLevel::Low), summary));
-        }
-        BudgetLevel::UsedUp => {
-            let summary = "the budget is used up".to_owned();
-            items.push(item(AttentionKind::Budget(BudgetLevel::UsedUp), summary));
-        }
-    }
-    if matches!(run.status, RunStatus::Completed | RunStatus::Failed) {
-        items.push(item(
-            AttentionKind::Finished,
-            format!("the run is {}", run.status),
-        ));
-    }
-    items
+    let budget = budget_item(run.budget_level(), run.budget_low_since)
+        .map(|budget| item(budget.kind, budget.since, budget.text.to_owned()));
+    let has_ended = matches!(run.status, RunStatus::Completed | RunStatus::Failed);
+    let finished = has_ended.then(|| {
+        let summary = format!("the run is {}", run.status);
+        item(AttentionKind::Finished, run.status_since, summary)
+    });
+    budget.into_iter().chain(finished).collect()
 }

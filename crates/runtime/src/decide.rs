@@ -11,10 +11,16 @@ mod actions;
 mod approvals;
 mod chat;
 mod clock;
+mod copies;
 mod draft;
+mod gates;
 mod graph;
 mod handoffs;
+mod limits;
+mod notes;
+mod output;
 mod prepare;
+mod replies;
 mod runs;
 mod schedule;
 #[cfg(test)]
@@ -33,20 +39,30 @@ use crate::live::LiveRun;
 use crate::node::Node;
 use crate::rejection::Rejection;
 
-pub use actions::{ResetInbox, interrupt_node, reset_node, retry_node};
-pub use approvals::{Permission, PermissionAnswer, ask_permission, resolve};
+pub use actions::{
+    ResetInbox, interrupt_node, reset_node, retry_node, settle_violation, start_program,
+    stop_program,
+};
+pub use approvals::{
+    Permission, PermissionAnswer, WithdrawnPermission, ask_permission, delete_rule, resolve,
+    withdraw_permission,
+};
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
+pub use copies::{CopyOrigin, RunCopy, settle_copy};
 pub(crate) use draft::Draft;
 pub use graph::{
     EdgeRequest, NodeRequest, add_node, change_node, connect, delete_node, disconnect,
 };
 pub use handoffs::{Handoff, send_handoff};
+pub use notes::note_node;
+pub use output::{Output, add_idle_output, add_output};
 pub use prepare::send_prompt;
-pub use runs::{Restart, RunChange, change_run, create_run, delete_run, restart};
-pub use tools::{ToolAnswer, ToolRequest, call_tool};
-pub use turns::{DiffTaken, Output, ProgramEnd, add_output, end_turn};
-pub use verification::{VerificationEnd, end_verification};
+pub use runs::{Restart, RunChange, change_run, create_run, delete_run, note_request, restart};
+pub use schedule::waits_for_capacity;
+pub use tools::{ToolAnswer, ToolRequest, call_tool, deliver_outcome};
+pub use turns::{DiffTaken, ProgramEnd, end_turn};
+pub use verification::{VerificationEnd, end_verification, verify};
 
 /// What a decision reads besides the run.
 pub struct Surroundings<'a> {
@@ -68,6 +84,15 @@ pub struct Capacity<'a> {
     pub parked_programs: &'a [String],
     /// Programs that already have as many open turns as they may.
     pub full_programs: &'a [String],
+}
+
+impl Capacity<'_> {
+    /// Room for every turn.
+    pub(crate) const UNLIMITED: Self = Self {
+        turns: u32::MAX,
+        parked_programs: &[],
+        full_programs: &[],
+    };
 }
 
 /// The result of a decision.

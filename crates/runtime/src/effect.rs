@@ -10,6 +10,16 @@ use crate::approval::Resolution;
 use crate::artifact::Workspace;
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
 use crate::tool::ToolCall;
+use crate::verification::VerificationTarget;
+
+/// Where verification commands run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VerifyPlace {
+    /// In the run's directory plus the work of all worktrees.
+    IntegrationTree,
+    /// Where this node works.
+    Workspace(NodeId),
+}
 
 /// Something that the server does.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,6 +44,10 @@ pub enum Effect {
         /// The prompt.
         prompt: Bytes,
     },
+    /// Starts a node's program, unless it runs.
+    StartProgram(NodeId),
+    /// Ends a node's program once its open turn has ended.
+    StopProgram(NodeId),
     /// Stops the open turn of a node's program.
     Interrupt(NodeId),
     /// Ends a node's program and forgets its session.
@@ -58,11 +72,16 @@ pub enum Effect {
         /// The result, or the error that names the fix.
         result: Result<Value, String>,
     },
-    /// Runs the verification commands in the integration tree, then reports the result.
+    /// Runs the verification commands, then reports the result with
+    /// [`crate::decide::end_verification`].
     Verify {
-        /// The node that claims completion.
-        claimer: Option<NodeId>,
+        /// What the result must name.
+        target: VerificationTarget,
+        /// Where the commands run.
+        place: VerifyPlace,
     },
+    /// Ends a verification that nothing waits for any more. Its result would be ignored.
+    CancelVerification(VerificationTarget),
     /// Shows a person that something waits.
     Notify {
         /// The approval, if that is what waits.

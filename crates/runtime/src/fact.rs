@@ -8,15 +8,21 @@ use turnkeep_types::{BlobHash, Timestamp};
 use crate::approval::{Approval, Resolution, Rule};
 use crate::artifact::{Artifact, Workspace};
 use crate::edge::Edge;
-use crate::ids::{AgentTurnId, ApprovalId, EdgeId, EventId, NodeId, RuleId, ToolId};
+use crate::ids::{
+    AgentTurnId, ApprovalId, EdgeId, EnvelopeId, EventId, NodeId, RuleId, ToolId, VerificationId,
+};
 use crate::input::{Envelope, InputId, Message};
-use crate::node::{BlockReason, NewNode, NodeSettings};
+use crate::node::{BlockReason, NewNode, Node, NodeSettings};
+use crate::request::MadeId;
 use crate::run::RunSettings;
 use crate::stall::{Stall, TurnSignature};
 use crate::tool::{ToolCall, ToolOutcome};
-use crate::turn::TurnCause;
 use crate::usage::UsageReport;
-use crate::words::{GlobalMode, Mode, NodeStatus, PausedReason, Phase, PromptKind, RunStatus};
+use crate::words::{
+    GlobalMode, Mode, NodeStatus, PausedReason, Phase, PromptKind, RunStatus, TurnCause,
+};
+
+pub use crate::request::RequestKey;
 
 /// One event of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,14 +38,9 @@ pub struct Event {
     /// The request that caused it, if the caller gave it a key. Only the first event of a decision
     /// has it.
     pub request: Option<RequestKey>,
+    /// What that request made, so that it can be answered again.
+    pub made: Option<MadeId>,
     pub fact: Fact,
-}
-
-/// A caller's idempotency key, with a hash of the request that it was given for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RequestKey {
-    pub key: String,
-    pub fingerprint: BlobHash,
 }
 
 /// Everything that can happen in a run.
@@ -65,7 +66,15 @@ pub enum Fact {
         /// What was done.
         summary: String,
     },
-    /// The claim of the node was wrong: the run goes on.
+    /// The verification commands run in the integration tree. The node and the turn of the event are
+    /// the claimer's; a verification on request has neither.
+    VerificationStarted {
+        /// The result names it, so that a late one of a cancelled verification is recognized.
+        verification: VerificationId,
+        /// The call that waits for the result.
+        tool: Option<ToolId>,
+    },
+    /// The verification failed: the run goes on. With a node, that node's claim was wrong.
     VerificationFailed {
         /// By which the same failure is recognized.
         signature: String,
@@ -85,24 +94,54 @@ pub enum Fact {
     RuleAdded(Rule),
     /// A rule holds no longer.
     RuleDeleted(RuleId),
+    /// A request with an idempotency key changed nothing. The event keeps the key.
+    RequestNoted,
     /// A node was added.
     NodeAdded(Box<NewNode>),
     /// Something about the node changed.
-    NodeChanged(NodeChange),
-    /// What the node does right now, in a few words.
-    NodeProgressed(String),
+    NodeChanged {
+        /// What changed.
+        change: NodeChange,
+        /// What clients show of the node from now on. Nothing else reads it: it makes the event's
+        /// JSON a function of the event alone, so that an old page needs no replay.
+        shown: ShownNode,
+    },
+    /// What the node does right now.
+    NodeProgressed {
+        /// Its status then.
+        status: NodeStatus,
+        /// The same in a few words.
+        summary: String,
+    },
     /// The program of an open turn has printed nothing for a while.
     SilenceNoticed,
     /// The program printed to its error output.
     NodeLogged(String),
     /// The node was deleted.
-    NodeDeleted,
+    NodeDeleted {
+        /// The inputs that no turn consumed and that had no sender to go back to.
+        dropped: Vec<InputId>,
+    },
     /// An edge was created.
     EdgeCreated(Edge),
     /// An edge was deleted.
     EdgeDeleted(EdgeId),
     /// An envelope was put into an inbox.
     EnvelopeSent(Box<Envelope>),
+    /// An envelope waits until the sender's work passes the gate of an edge.
+    EnvelopeHeld {
+        /// What is delivered then.
+        envelope: Box<Envelope>,
+        /// The call that waits for the result, if an agent made one.
+        tool: Option<ToolId>,
+    },
+    /// An envelope was not delivered, because the sender's work did not pass the gate.
+    EnvelopeRefused {
+        /// The held envelope.
+        envelope: EnvelopeId,
+        /// Why, with the end of the failing output.
+        reason: String,
+    },
     /// A message was put into an inbox.
     MessageSent(Message),
     /// More text of an answer.
@@ -120,8 +159,8 @@ pub enum Fact {
     ThinkingFinal(String),
     /// The agent wants to use a tool.
     ToolProposed(ToolCall),
-    /// The tool runs.
-    ToolStarted(ToolId),
+    /// The tool runs, with these arguments: a person may have changed them.
+    ToolStarted(ToolCall),
     /// The tool is done.
     ToolCompleted {
         /// The call.
@@ -184,6 +223,8 @@ pub enum TurnStep {
         detail: String,
         /// The inputs that went back into the inbox.
         requeued: Vec<InputId>,
+        /// Whether they wait there until something new arrives.
+        holds: bool,
     },
     /// It failed.
     Failed {
@@ -236,16 +277,45 @@ pub enum NodeChange {
         reason: String,
         /// Whether the agent continues when the run goes on.
         continues: bool,
+        /// Whether inputs that the program has not seen wait until something new arrives. Otherwise
+        /// the next turn would begin at once with what a person has just stopped.
+        holds: bool,
     },
     /// The program named its session.
-    SessionNamed(String),
+    SessionNamed {
+        /// The program's own name of it.
+        id: String,
+        /// Unchanged; clients get the whole session.
+        reset_commands: Vec<String>,
+    },
     /// The session is gone, so that the next prompt is a full one.
     SessionDropped {
         /// Whether it was lost rather than reset by a person.
         lost: bool,
+        /// Unchanged; clients get the whole session.
+        reset_commands: Vec<String>,
     },
     /// Where it works from now on.
     WorkspaceFixed(Workspace),
+    /// It has no workspace: the next turn chooses one.
+    WorkspaceReleased,
+}
+
+/// The part of a node that clients show and that more than one kind of change affects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ShownNode {
+    pub status: NodeStatus,
+    pub inbox_count: u64,
+}
+
+impl ShownNode {
+    /// What clients show of this node.
+    pub fn of(node: &Node) -> Self {
+        Self {
+            status: node.status,
+            inbox_count: node.inbox.len() as u64,
+        }
+    }
 }
 
 /// Why a run was stopped as stalled.
@@ -254,7 +324,12 @@ pub struct StallEvidence {
     pub stall: Stall,
     /// What the last turns of the node said, at most three.
     pub summaries: Vec<String>,
+    /// The last verification that refused a claim of the node.
     pub verification_failure: Option<String>,
+    /// The hash of the last turn's masked output.
+    pub output: Option<BlobHash>,
+    /// The hash of the last turn's changes, if it made some.
+    pub diff: Option<BlobHash>,
 }
 
 impl Fact {
@@ -265,20 +340,25 @@ impl Fact {
             | Self::RunConfigured(_)
             | Self::RunStatusChanged { .. }
             | Self::RuleAdded(_)
-            | Self::RuleDeleted(_) => "run.patch",
-            Self::PhaseChanged(_) | Self::VerificationFailed { .. } => "run.phase",
+            | Self::RuleDeleted(_)
+            | Self::RequestNoted => "run.patch",
+            Self::PhaseChanged(_)
+            | Self::VerificationStarted { .. }
+            | Self::VerificationFailed { .. } => "run.phase",
             Self::ModesChanged { .. } => "run.mode",
             Self::Stalled(_) => "run.stalled",
             Self::RunDeleted => "run.deleted",
-            Self::NodeAdded(_) | Self::NodeChanged(_) => "node.patch",
-            Self::NodeProgressed(_) | Self::SilenceNoticed | Self::CompletionClaimed { .. } => {
+            Self::NodeAdded(_) | Self::NodeChanged { .. } => "node.patch",
+            Self::NodeProgressed { .. } | Self::SilenceNoticed | Self::CompletionClaimed { .. } => {
                 "node.progress"
             }
             Self::NodeLogged(_) => "node.log",
-            Self::NodeDeleted => "node.deleted",
+            Self::NodeDeleted { .. } => "node.deleted",
             Self::EdgeCreated(_) => "edge.created",
             Self::EdgeDeleted(_) => "edge.deleted",
             Self::EnvelopeSent(_) => "handoff.sent",
+            Self::EnvelopeHeld { .. } => "handoff.held",
+            Self::EnvelopeRefused { .. } => "handoff.refused",
             Self::MessageSent(_) => "message.user",
             Self::AnswerDelta(_) => "message.assistant.delta",
             Self::AnswerFinal { .. } => "message.assistant.final",

@@ -26,6 +26,9 @@ pub enum Hold {
     Blocked,
     /// Nothing waits for it.
     NoInput,
+    /// A person stopped its turn before the program had seen the inputs. They wait until something
+    /// new arrives.
+    Interrupted,
     /// It waits for all replies to its questions.
     AwaitsReplies(BTreeSet<EnvelopeId>),
     /// It waits a moment for further envelopes.
@@ -61,6 +64,7 @@ pub fn find_hold(
     if node.status == NodeStatus::Blocked {
         return Some(Hold::Blocked);
     }
+    // Input first: a node without any does not wait for room.
     find_input_hold(run, node, now).or_else(|| find_capacity_hold(run, node, now, capacity))
 }
 
@@ -68,6 +72,9 @@ pub fn find_hold(
 fn find_input_hold(run: &LiveRun, node: &Node, now: Timestamp) -> Option<Hold> {
     if node.inbox.is_empty() {
         return Some(Hold::NoInput);
+    }
+    if node.inputs_held {
+        return Some(Hold::Interrupted);
     }
     // A person never waits for other agents, and neither does a note of the daemon.
     let has_message = |input: &Input| matches!(input, Input::Message(_));
@@ -81,14 +88,15 @@ fn find_input_hold(run: &LiveRun, node: &Node, now: Timestamp) -> Option<Hold> {
     (now < until).then_some(Hold::FanIn { until })
 }
 
-/// What is missing besides input.
-fn find_capacity_hold(
+/// What is missing besides input. An automatic turn needs no input, and asks only this.
+pub(crate) fn find_capacity_hold(
     run: &LiveRun,
     node: &Node,
     now: Timestamp,
     capacity: Capacity<'_>,
 ) -> Option<Hold> {
     let is_listed = |programs: &[String]| programs.iter().any(|program| program == node.program());
+    // The longest waits come first, so that the explanation names what ends last.
     let open_turns = run.nodes().filter(|node| node.turn.is_some()).count();
     if let Some(retry_at) = node.retry_at.filter(|retry_at| now < *retry_at) {
         Some(Hold::RetryAt(retry_at))

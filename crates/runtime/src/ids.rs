@@ -105,6 +105,10 @@ uuid_type! {
     EnvelopeId
 }
 uuid_type! {
+    /// A verification of the whole run.
+    VerificationId
+}
+uuid_type! {
     /// A message to a node from a person or from the daemon.
     MessageId
 }
@@ -140,6 +144,14 @@ impl IdSource {
     /// Makes a source from 32 random bytes.
     pub fn from_seed(seed: &[u8; 32]) -> Self {
         Self(blake3::Hasher::new_keyed(seed).finalize_xof())
+    }
+
+    /// Makes a source of its own for another task.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        let mut seed = [0; 32];
+        self.0.fill(&mut seed);
+        Self::from_seed(&seed)
     }
 
     /// Draws a new id, a UUID of version 4.

@@ -4,10 +4,13 @@
 //! An input waits in the inbox of its node until a turn consumes it. It is consumed exactly once:
 //! the start of the turn names it.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde_json::Value;
 use turnkeep_types::Timestamp;
 
-use crate::ids::{ArtifactId, EnvelopeId, MessageId, NodeId};
+use crate::ids::{ArtifactId, EnvelopeId, MessageId, NodeId, ParseUuidError};
 use crate::words::{Expectation, MessageRole};
 
 /// A message to a node.
@@ -68,12 +71,44 @@ pub enum InputId {
     Envelope(EnvelopeId),
 }
 
+/// The text form: `message:` or `envelope:`, and the UUID.
+impl fmt::Display for InputId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(id) => write!(f, "message:{id}"),
+            Self::Envelope(id) => write!(f, "envelope:{id}"),
+        }
+    }
+}
+
+impl FromStr for InputId {
+    type Err = ParseUuidError;
+
+    fn from_str(text: &str) -> Result<Self, ParseUuidError> {
+        if let Some(id) = text.strip_prefix("message:") {
+            id.parse().map(Self::Message)
+        } else if let Some(id) = text.strip_prefix("envelope:") {
+            id.parse().map(Self::Envelope)
+        } else {
+            Err(ParseUuidError(text.to_owned()))
+        }
+    }
+}
+
 impl Input {
     /// Its id.
     pub fn id(&self) -> InputId {
         match self {
             Self::Message(message) => InputId::Message(message.id),
             Self::Envelope(envelope) => InputId::Envelope(envelope.id),
+        }
+    }
+
+    /// The envelope, unless it is a message.
+    pub fn as_envelope(&self) -> Option<&Envelope> {
+        match self {
+            Self::Message(_) => None,
+            Self::Envelope(envelope) => Some(envelope),
         }
     }
 
@@ -104,6 +139,7 @@ impl Inbox {
     /// Adds an input: behind the others, or for an interrupting message before all that do not
     /// interrupt.
     pub fn push(&mut self, input: Input) {
+        // Behind earlier ones of its kind: two interrupts are read in the order in which they came.
         if input.comes_first() {
             let behind_urgent = self.0.iter().take_while(|waiting| waiting.comes_first());
             let place = behind_urgent.count();

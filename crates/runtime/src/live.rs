@@ -1,9 +1,12 @@
 //! The part of a run that decisions read: its nodes, edges, open approvals and rules.
 //!
 //! Nodes and approvals are shared behind `Arc`, so that a copy costs one count for each of them; a
-//! change copies only the node that it is about.
+//! change copies only the node that it is about. This file applies what concerns more than one node;
+//! `node_events` applies what concerns a single one.
 
-use std::collections::BTreeMap;
+mod node_events;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
@@ -11,17 +14,17 @@ use turnkeep_types::Timestamp;
 use crate::approval::{Approval, Rule};
 use crate::edge::Edge;
 use crate::fact::{Event, Fact, NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, ApprovalId, EdgeId, NodeId, RunId, ToolId};
-use crate::input::{Envelope, Input, InputId, Message};
-use crate::node::{BlockReason, Node, Session};
+use crate::ids::{ApprovalId, EdgeId, EnvelopeId, NodeId, RunId, ToolId, VerificationId};
+use crate::input::{Envelope, Input, Message};
+use crate::node::Node;
 use crate::run::{RunLimits, RunSettings};
 use crate::stall::StallHistory;
 use crate::tool::{OpenTool, ToolCall};
-use crate::turn::{EndedTurn, OpenTurn, TurnCause, TurnProgress, TurnStage};
-use crate::usage::{Budget, Usage, UsageReport};
+use crate::turn::OpenTurn;
+use crate::usage::{Budget, BudgetLevel, Usage, UsageReport};
+use crate::verification::{CallPlace, HeldEnvelope, Verification};
 use crate::words::{
-    ArtifactKind, Expectation, GlobalMode, MessageRole, Mode, NodeStatus, PausedReason, Phase,
-    RunStatus,
+    ArtifactKind, Expectation, GlobalMode, MessageRole, Mode, PausedReason, Phase, RunStatus,
 };
 
 /// The part of a run that decisions read.
@@ -34,28 +37,27 @@ pub struct LiveRun {
     pub last_seq: u64,
     pub settings: Arc<RunSettings>,
     pub status: RunStatus,
+    /// Since when it has this status.
+    pub status_since: Timestamp,
     pub paused_reason: Option<PausedReason>,
     pub phase: Phase,
-    /// The claim of completion that is being verified.
-    pub claim: Option<Claim>,
+    /// The verification of the run that is under way.
+    pub verification: Option<Verification>,
+    /// Envelopes that wait for the verification of their sender's work.
+    pub gates: BTreeMap<EnvelopeId, Arc<HeldEnvelope>>,
     pub mode: Mode,
     pub global_mode: GlobalMode,
     /// In the order of their creation.
     nodes: Vec<Arc<Node>>,
+    /// Since when it has no node, while it has none.
+    pub empty_since: Timestamp,
     pub edges: BTreeMap<EdgeId, Edge>,
     pub approvals: BTreeMap<ApprovalId, Arc<Approval>>,
     pub rules: Vec<Rule>,
     pub usage: Usage,
+    /// Since when most of its budget is used.
+    pub budget_low_since: Option<Timestamp>,
     pub is_deleted: bool,
-}
-
-/// A claim that the run has reached its goal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Claim {
-    pub node: NodeId,
-    pub turn: AgentTurnId,
-    /// The call that waits for the verification.
-    pub tool: ToolId,
 }
 
 impl LiveRun {
@@ -80,19 +82,34 @@ impl LiveRun {
             updated_at: Timestamp(0),
             last_seq: 0,
             status: RunStatus::Queued,
+            status_since: Timestamp(0),
             paused_reason: None,
             phase: Phase::Boot,
-            claim: None,
+            verification: None,
+            gates: BTreeMap::new(),
             mode: settings.mode,
             global_mode: settings.global_mode,
             settings: Arc::new(settings),
             nodes: Vec::new(),
+            empty_since: Timestamp(0),
             edges: BTreeMap::new(),
             approvals: BTreeMap::new(),
             rules: Vec::new(),
             usage: Usage::default(),
+            budget_low_since: None,
             is_deleted: false,
         }
+    }
+
+    /// Whether a reply to this question waits at a gate.
+    pub fn holds_reply_to(&self, question: EnvelopeId) -> bool {
+        let mut held = self.gates.values();
+        held.any(|held| held.envelope.reply_to == Some(question))
+    }
+
+    /// How much of the run's budget is used.
+    pub fn budget_level(&self) -> BudgetLevel {
+        self.settings.budget.level(&self.usage)
     }
 
     /// The nodes in the order of their creation.
@@ -124,13 +141,16 @@ impl LiveRun {
         self.updated_at = event.at;
         match &event.fact {
             Fact::RunCreated(settings) => self.create(event.at, settings),
-            Fact::RunConfigured(settings) => self.settings = Arc::new((**settings).clone()),
+            Fact::RunConfigured(settings) => self.configure(event.at, settings),
             Fact::RunStatusChanged {
                 status,
                 paused_reason,
-            } => self.change_status(*status, *paused_reason),
+            } => self.change_status(event.at, *status, *paused_reason),
             Fact::PhaseChanged(phase) => self.change_phase(*phase),
-            Fact::CompletionClaimed { tool, summary } => self.claim(event, *tool, summary),
+            Fact::CompletionClaimed { summary, .. } => self.claim(event, summary),
+            Fact::VerificationStarted { verification, tool } => {
+                self.start_verification(event, *verification, *tool);
+            }
             Fact::VerificationFailed { signature } => self.fail_verification(event, signature),
             Fact::ModesChanged { mode, global_mode } => {
                 self.mode = *mode;
@@ -142,129 +162,135 @@ impl LiveRun {
             Fact::NodeAdded(new) => self
                 .nodes
                 .push(Arc::new(Node::new((**new).clone(), event.at))),
-            Fact::NodeChanged(change) => self.change_node(event, change),
-            Fact::NodeProgressed(summary) => self.set_summary(event, summary),
+            Fact::NodeChanged { change, .. } => self.change_node(event, change),
+            Fact::NodeProgressed { summary, .. } => self.set_summary(event, summary),
             Fact::SilenceNoticed => self.note_silence(event),
-            Fact::NodeDeleted => self.nodes.retain(|node| Some(node.id) != event.node),
+            Fact::NodeDeleted { .. } => self.delete_node(event),
             Fact::EdgeCreated(edge) => drop(self.edges.insert(edge.id, edge.clone())),
             Fact::EdgeDeleted(edge) => drop(self.edges.remove(edge)),
             Fact::EnvelopeSent(envelope) => self.send_envelope(event, envelope),
+            Fact::EnvelopeHeld { envelope, tool } => self.hold_envelope(event, envelope, *tool),
+            Fact::EnvelopeRefused { envelope, .. } => drop(self.gates.remove(envelope)),
             Fact::MessageSent(message) => self.send_message(message),
             Fact::AnswerDelta(text) => self.add_text(event, text),
             Fact::AnswerFinal { content, .. } => self.finish_text(event, content),
             Fact::ThinkingDelta(_) | Fact::ThinkingFinal(_) => self.note_output(event),
             Fact::ToolProposed(call) => self.propose_tool(event, call),
-            Fact::ToolStarted(tool) => self.start_tool(event, *tool),
+            Fact::ToolStarted(call) => self.start_tool(event, call.id),
             Fact::ToolCompleted { tool, .. } => self.complete_tool(event, *tool),
             Fact::ApprovalRequested(approval) => self.open_approval(approval),
             Fact::ApprovalResolved { approval, .. } => self.close_approval(event.at, *approval),
             Fact::ArtifactCreated(artifact) => self.note_artifact(event, artifact.kind),
             Fact::TurnStepped(step) => self.step_turn(event, step),
             Fact::UsageReported(report) => self.add_usage(event, report),
-            Fact::Stalled(_) | Fact::NodeLogged(_) => {}
+            // These are for clients and for the archive.
+            Fact::Stalled(_) | Fact::NodeLogged(_) | Fact::RequestNoted => {}
         }
     }
 
     fn create(&mut self, at: Timestamp, settings: &RunSettings) {
         self.created_at = at;
+        self.status_since = at;
+        self.empty_since = at;
         self.mode = settings.mode;
         self.global_mode = settings.global_mode;
         self.settings = Arc::new(settings.clone());
     }
 
-    fn change_status(&mut self, status: RunStatus, paused_reason: Option<PausedReason>) {
-        // Going on after a stall gives every node a new start.
-        if status == RunStatus::Running && self.paused_reason == Some(PausedReason::Stall) {
+    fn configure(&mut self, at: Timestamp, settings: &RunSettings) {
+        self.settings = Arc::new(settings.clone());
+        // A raised budget may be fine again.
+        self.budget_low_since = low_since(self.budget_level(), self.budget_low_since, at);
+    }
+
+    fn change_status(
+        &mut self,
+        at: Timestamp,
+        status: RunStatus,
+        paused_reason: Option<PausedReason>,
+    ) {
+        let ends_stall = self.paused_reason == Some(PausedReason::Stall);
+        if status == RunStatus::Running {
             for node in &mut self.nodes {
-                Arc::make_mut(node).stalls = StallHistory::default();
+                // A person lets the run go on, so inputs that a person stopped may start again.
+                if node.inputs_held {
+                    Arc::make_mut(node).inputs_held = false;
+                }
+                // Going on after a stall gives every node a new start.
+                if ends_stall {
+                    Arc::make_mut(node).stalls = StallHistory::default();
+                }
             }
         }
         self.status = status;
+        self.status_since = at;
         self.paused_reason = paused_reason;
     }
 
     fn change_phase(&mut self, phase: Phase) {
         self.phase = phase;
-        // A claim is open only while it is verified.
+        // A verification is the phase VERIFY, so it ends with it.
         if phase != Phase::Verify {
-            self.claim = None;
+            self.verification = None;
         }
     }
 
-    fn claim(&mut self, event: &Event, tool: ToolId, summary: &str) {
+    fn claim(&mut self, event: &Event, summary: &str) {
         self.set_summary(event, summary);
         if let Some(turn) = self.turn_mut(event) {
             turn.progress.claimed_completion = true;
         }
-        if let (Some(node), Some(turn)) = (event.node, event.turn) {
-            self.claim = Some(Claim { node, turn, tool });
-        }
+    }
+
+    fn start_verification(&mut self, event: &Event, id: VerificationId, tool: Option<ToolId>) {
+        self.phase = Phase::Verify;
+        self.verification = Some(Verification {
+            id,
+            since: event.at,
+            claim: call_place(event, tool),
+        });
     }
 
     fn fail_verification(&mut self, event: &Event, signature: &str) {
         self.phase = Phase::Execute;
-        let turn = self.claim.take().map(|claim| claim.turn);
+        let claim = self.verification.take().and_then(|ended| ended.claim);
+        let turn = claim.map(|claim| claim.turn);
         if let Some(node) = self.node_mut(event.node) {
             node.stalls.add_verification_failure(signature, turn);
         }
     }
 
-    fn change_node(&mut self, event: &Event, change: &NodeChange) {
-        let Some(node) = self.node_mut(event.node) else {
-            return;
-        };
-        node.last_activity_at = event.at;
-        match change {
-            NodeChange::Configured(settings) => node.settings = (**settings).clone(),
-            // The event exists for clients, which do not fold inboxes themselves.
-            NodeChange::InboxCounted => {}
-            NodeChange::InboxCleared => drop(node.inbox.remove_all()),
-            NodeChange::Retried => retry(node),
-            NodeChange::TurnOpened => node.status = NodeStatus::Running,
-            NodeChange::Blocked { reason, summary } => {
-                node.status = NodeStatus::Blocked;
-                node.block = Some(reason.clone());
-                node.summary.clone_from(summary);
-            }
-            NodeChange::Unblocked => unblock(node),
-            NodeChange::Rested { status, summary } => {
-                // Approvals may stay open behind a completed turn, but nothing waits for them.
-                node.block = None;
-                node.status = *status;
-                node.summary.clone_from(summary);
-            }
-            NodeChange::Parked { retry_at, summary } => {
-                // Not failed: nothing is wrong with the node, and a person need not act.
-                node.status = NodeStatus::Idle;
-                node.retry_at = Some(*retry_at);
-                node.summary.clone_from(summary);
-            }
-            NodeChange::Interrupting { reason, continues } => {
-                if let Some(turn) = &mut node.turn {
-                    turn.stage = TurnStage::Interrupting {
-                        since: event.at,
-                        reason: reason.clone(),
-                        continues: *continues,
-                    };
-                }
-                node.summary.clone_from(reason);
-            }
-            NodeChange::SessionNamed(id) => {
-                node.session.id = Some(id.clone());
-                node.session.was_lost = false;
-            }
-            NodeChange::SessionDropped { lost } => {
-                node.session = Session {
-                    was_lost: *lost,
-                    ..Session::default()
-                };
-                // The old session's repetitions say nothing about the new one.
-                node.stalls = StallHistory::default();
-                // The pause was the old provider's.
-                node.retry_at = None;
-            }
-            NodeChange::WorkspaceFixed(workspace) => node.workspace = Some(workspace.clone()),
+    fn delete_node(&mut self, event: &Event) {
+        self.nodes.retain(|node| Some(node.id) != event.node);
+        if self.nodes.is_empty() {
+            self.empty_since = event.at;
         }
+    }
+
+    fn change_node(&mut self, event: &Event, change: &NodeChange) {
+        if let Some(node) = self.node_mut(event.node) {
+            node_events::change_node(node, event.at, change);
+        }
+    }
+
+    fn step_turn(&mut self, event: &Event, step: &TurnStep) {
+        // A question whose reply waits at a gate stays owed: the gate may refuse the reply.
+        let held = self.gates.values();
+        let held_replies: BTreeSet<EnvelopeId> =
+            held.filter_map(|held| held.envelope.reply_to).collect();
+        if let (Some(node), Some(turn)) = (self.node_mut(event.node), event.turn) {
+            node_events::step_turn(node, event.at, turn, step, &held_replies);
+        }
+    }
+
+    fn hold_envelope(&mut self, event: &Event, envelope: &Envelope, tool: Option<ToolId>) {
+        let held = HeldEnvelope {
+            envelope: envelope.clone(),
+            since: event.at,
+            turn: event.turn,
+            call: call_place(event, tool),
+        };
+        self.gates.insert(envelope.id, Arc::new(held));
     }
 
     fn set_summary(&mut self, event: &Event, summary: &str) {
@@ -275,6 +301,7 @@ impl LiveRun {
     }
 
     fn send_envelope(&mut self, event: &Event, envelope: &Envelope) {
+        self.gates.remove(&envelope.id);
         // A reply settles the question of the other node. A question counts for its sender.
         if let Some(sender) = self.node_mut(Some(envelope.from)) {
             sender
@@ -293,6 +320,7 @@ impl LiveRun {
                 receiver.unanswered.remove(&answered);
                 receiver.awaited_replies.remove(&answered);
             }
+            receiver.inputs_held = false;
             // The first envelope sets the time: later ones must not put the turn off again and again.
             receiver.woken_at.get_or_insert(envelope.created_at);
             receiver
@@ -307,13 +335,18 @@ impl LiveRun {
             if message.role == MessageRole::User {
                 node.stalls = StallHistory::default();
             }
+            node.inputs_held = false;
             node.inbox.push(Input::Message(message.clone()));
         }
     }
 
-    /// Every turn makes prompts and a diff; anything else is the agent's own work.
+    /// Every turn makes prompts and a diff, and a long output makes a log; anything else is the
+    /// agent's own work.
     fn note_artifact(&mut self, event: &Event, kind: ArtifactKind) {
-        let is_own = !matches!(kind, ArtifactKind::Diff | ArtifactKind::Prompt);
+        let is_own = !matches!(
+            kind,
+            ArtifactKind::Diff | ArtifactKind::Prompt | ArtifactKind::Log
+        );
         if let Some(turn) = self.turn_mut(event).filter(|_| is_own) {
             turn.progress.made_artifact = true;
         }
@@ -399,155 +432,30 @@ impl LiveRun {
         }
     }
 
-    fn step_turn(&mut self, event: &Event, step: &TurnStep) {
-        let Some(node) = self.node_mut(event.node) else {
-            return;
-        };
-        let Some(turn) = event.turn else {
-            return;
-        };
-        match step {
-            TurnStep::Started { .. } => open_turn(node, event.at, turn, step),
-            TurnStep::WaitingForModel {
-                prompt,
-                prompt_hash,
-            } => {
-                // Recorded when the prompt is sent, so that the next turn can send only what is new.
-                node.session.prompt_hash = Some(*prompt_hash);
-                if let Some(open) = &mut node.turn {
-                    open.stage = TurnStage::Working;
-                    open.prompt = Some(*prompt);
-                    open.last_output_at = event.at;
-                }
-            }
-            TurnStep::ToolPending | TurnStep::AwaitingApproval => {}
-            TurnStep::Completed { signature } => {
-                node.failed_attempts = 0;
-                node.owed.clear();
-                node.stalls.add_turn(turn, signature);
-                end_turn(node, event.at, &[], false);
-            }
-            TurnStep::Interrupted { requeued, .. } => {
-                count_idle_auto_turn(node);
-                keep_owed_questions(node, requeued);
-                end_turn(node, event.at, requeued, false);
-            }
-            TurnStep::Failed { requeued, .. } => {
-                count_idle_auto_turn(node);
-                // Only a turn that is tried again counts as an attempt.
-                node.failed_attempts = if requeued.is_empty() {
-                    0
-                } else {
-                    node.failed_attempts + 1
-                };
-                end_turn(node, event.at, requeued, true);
-            }
-        }
-    }
-
     fn add_usage(&mut self, event: &Event, report: &UsageReport) {
         self.usage.add(&report.usage);
+        self.budget_low_since = low_since(self.budget_level(), self.budget_low_since, event.at);
         if let Some(node) = self.node_mut(event.node) {
             node.usage.add(&report.usage);
+            let level = node.budget_level();
+            node.budget_low_since = low_since(level, node.budget_low_since, event.at);
         }
     }
 }
 
-/// Ends a block. An open turn goes on.
-fn unblock(node: &mut Node) {
-    if node.block.take() == Some(BlockReason::Stall) {
-        node.stalls = StallHistory::default();
+/// The call that an event is about.
+fn call_place(event: &Event, tool: Option<ToolId>) -> Option<CallPlace> {
+    Some(CallPlace {
+        node: event.node?,
+        turn: event.turn?,
+        tool: tool?,
+    })
+}
+
+/// Since when a budget is low: since it first was, until it is fine again.
+fn low_since(level: BudgetLevel, known: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+    match level {
+        BudgetLevel::Fine => None,
+        BudgetLevel::Low | BudgetLevel::UsedUp => known.or(Some(now)),
     }
-    node.status = if node.turn.is_some() {
-        NodeStatus::Running
-    } else {
-        NodeStatus::Idle
-    };
-}
-
-/// Counts an automatic turn that did not complete. Without this, a program that always fails would
-/// be prompted for ever.
-fn count_idle_auto_turn(node: &mut Node) {
-    let open = node.turn.as_ref();
-    if open.is_some_and(|turn| turn.cause == TurnCause::Auto) {
-        node.stalls.idle_auto_turns += 1;
-    }
-}
-
-/// Remembers the questions of an interrupted turn that are not put back: the agent has read them,
-/// and owes answers when it continues.
-fn keep_owed_questions(node: &mut Node, requeued: &[InputId]) {
-    let Some(turn) = &node.turn else {
-        return;
-    };
-    node.continue_note_due = turn.continues_later() && requeued.is_empty();
-    for input in &turn.consumed {
-        if let Input::Envelope(question) = input
-            && question.expectation == Expectation::Required
-            && !requeued.contains(&input.id())
-        {
-            node.owed.push((**question).clone());
-        }
-    }
-}
-
-/// Puts the inputs of the failed turn back.
-fn retry(node: &mut Node) {
-    if let Some(last) = &mut node.last_turn {
-        last.failed = false;
-        node.inbox.put_back(std::mem::take(&mut last.consumed));
-    }
-}
-
-fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
-    let TurnStep::Started {
-        cause,
-        consumed,
-        mode,
-        global_mode,
-        attempt,
-    } = step
-    else {
-        return;
-    };
-    node.continue_note_due = false;
-    node.woken_at = None;
-    node.retry_at = None;
-    // Late replies to older questions still settle `unanswered`, but nothing waits for them.
-    node.awaited_replies.clear();
-    node.turn = Some(OpenTurn {
-        id,
-        cause: *cause,
-        stage: TurnStage::Preparing,
-        started_at: at,
-        last_output_at: at,
-        consumed: node.inbox.remove(consumed),
-        mode: *mode,
-        global_mode: *global_mode,
-        prompt: None,
-        attempt: *attempt,
-        unfinished_text: String::new(),
-        final_text: None,
-        open_tools: BTreeMap::new(),
-        progress: TurnProgress::default(),
-        silence_warned: false,
-    });
-}
-
-/// Ends the open turn and puts the named inputs back into the inbox.
-fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], failed: bool) {
-    let Some(turn) = node.turn.take() else {
-        return;
-    };
-    let is_requeued = |input: &Input| requeued.contains(&input.id());
-    // The others stay with the ended turn, for a retry by a person.
-    let (back, consumed) = turn.consumed.into_iter().partition(is_requeued);
-    node.inbox.put_back(back);
-    node.last_turn = Some(EndedTurn {
-        id: turn.id,
-        ended_at: at,
-        consumed,
-        failed,
-        final_text: turn.final_text,
-    });
 }

@@ -12,7 +12,7 @@ use crate::ids::{AgentTurnId, ApprovalId, EnvelopeId, NodeId};
 use crate::input::{Envelope, Inbox};
 use crate::stall::StallHistory;
 use crate::turn::{EndedTurn, OpenTurn};
-use crate::usage::Usage;
+use crate::usage::{Budget, BudgetLevel, Usage};
 use crate::words::{CliPermissions, NodeStatus, Provider, WakeOn};
 
 /// The role that leads a run.
@@ -40,6 +40,8 @@ pub struct NodeSettings {
     pub position: Option<Position>,
     /// What a program is typed to begin a new session, where no protocol has a way.
     pub reset_commands: Vec<String>,
+    /// What its turns may use; the run's budget counts as well.
+    pub budget: Option<Budget>,
 }
 
 /// What a node may do.
@@ -54,6 +56,18 @@ pub struct Capabilities {
     pub write_docs: bool,
     pub run_commands: bool,
     pub delegate_only: bool,
+}
+
+impl Capabilities {
+    /// The rights that hold: a node that only delegates writes nothing.
+    #[must_use]
+    pub fn effective(self) -> Self {
+        Self {
+            write_code: self.write_code && !self.delegate_only,
+            write_docs: self.write_docs && !self.delegate_only,
+            ..self
+        }
+    }
 }
 
 /// Who decides about what a node does.
@@ -119,6 +133,8 @@ pub struct Node {
     pub depth: u32,
     pub created_at: Timestamp,
     pub status: NodeStatus,
+    /// Since when it has this status.
+    pub status_since: Timestamp,
     /// Why it is blocked, while it is.
     pub block: Option<BlockReason>,
     pub summary: String,
@@ -127,6 +143,9 @@ pub struct Node {
     /// Fixed at the first turn.
     pub workspace: Option<Workspace>,
     pub inbox: Inbox,
+    /// Whether a person stopped a turn before its program had seen the inputs. They wait until
+    /// something new arrives.
+    pub inputs_held: bool,
     /// When an idle node was first woken by an envelope that nothing consumed yet.
     pub woken_at: Option<Timestamp>,
     pub turn: Option<OpenTurn>,
@@ -147,6 +166,8 @@ pub struct Node {
     pub open_approvals: BTreeSet<ApprovalId>,
     pub stalls: StallHistory,
     pub usage: Usage,
+    /// Since when most of its budget is used.
+    pub budget_low_since: Option<Timestamp>,
 }
 
 impl Node {
@@ -159,12 +180,14 @@ impl Node {
             depth: new.depth,
             created_at: now,
             status: NodeStatus::Idle,
+            status_since: now,
             block: None,
             summary: String::new(),
             last_activity_at: now,
             session: Session::default(),
             workspace: None,
             inbox: Inbox::default(),
+            inputs_held: false,
             woken_at: None,
             turn: None,
             last_turn: None,
@@ -177,12 +200,29 @@ impl Node {
             open_approvals: BTreeSet::new(),
             stalls: StallHistory::default(),
             usage: Usage::default(),
+            budget_low_since: None,
         }
     }
 
     /// Whether it leads the run.
     pub fn is_orchestrator(&self) -> bool {
         self.settings.role.eq_ignore_ascii_case(ORCHESTRATOR)
+    }
+
+    /// The permissions that hold for it. A node that does not lead always needs approval to spawn,
+    /// whatever its settings say, so a child must not inherit more than that.
+    pub fn effective_permissions(&self) -> Permissions {
+        let own = self.settings.permissions;
+        Permissions {
+            spawn_requires_approval: own.spawn_requires_approval || !self.is_orchestrator(),
+            ..own
+        }
+    }
+
+    /// How much of its budget is used.
+    pub fn budget_level(&self) -> BudgetLevel {
+        let budget = self.settings.budget.unwrap_or_default();
+        budget.level(&self.usage)
     }
 
     /// The name for people: its alias, else its label.

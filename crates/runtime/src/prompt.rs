@@ -14,8 +14,8 @@ use crate::ids::ArtifactId;
 use crate::input::{Envelope, Input, Message};
 use crate::live::LiveRun;
 use crate::node::Node;
-use crate::turn::{OpenTurn, TurnCause};
-use crate::words::{Expectation, GlobalMode, MessageRole, PromptKind};
+use crate::turn::OpenTurn;
+use crate::words::{Expectation, GlobalMode, MessageRole, PromptKind, TurnCause};
 use crate::write_scope::WriteScope;
 
 /// What the server looks up for a prompt.
@@ -127,6 +127,7 @@ fn mode_block(node: &Node, turn: &OpenTurn) -> String {
 }
 
 fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSources) -> String {
+    // Ids and the goal in every prompt: a program may have compressed what it was told before.
     let mut text = format!(
         "You are node {} ({}) of run {}.\n",
         node.id,
@@ -142,6 +143,7 @@ fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSourc
         text.push_str("Your earlier session was lost. This is what was said last:\n");
         push_data(&mut text, "recap", recap);
     }
+    // Before the inputs, which refer to it.
     for pack in &sources.context_packs {
         push_data(&mut text, "context pack", pack);
     }
@@ -186,14 +188,18 @@ fn push_peers(text: &mut String, run: &LiveRun, node: &Node) {
 /// Asks an orchestrator for the next step of a run in which nothing happens.
 fn push_auto_request(text: &mut String, run: &LiveRun, node: &Node) {
     text.push_str("No new input came, and no node works. What the others did last:\n");
-    for other in run.nodes().filter(|other| other.id != node.id) {
-        push_line(text, format_args!("- {}: {}", other.name(), other.summary));
-    }
+    let others = run.nodes().filter(|other| other.id != node.id);
+    let lines: Vec<String> = others
+        .map(|other| format!("- {}: {}", other.name(), other.summary))
+        .collect();
+    // Summaries are the words of other agents.
+    push_data(text, "summaries", &lines.join("\n"));
     text.push_str("Take the next step, call complete_run, or call ask_user.\n");
 }
 
 fn push_message(text: &mut String, message: &Message) {
     if message.role == MessageRole::User {
+        // Without a fence: this is whom the agent works for.
         text.push_str("Message from the user:\n");
         text.push_str(&message.content);
         text.push('\n');
@@ -218,8 +224,10 @@ fn push_envelope(text: &mut String, run: &LiveRun, envelope: &Envelope, sources:
     );
     if let Some(status) = &envelope.status {
         let word = if status.ok { "succeeded" } else { "failed" };
-        let reason = status.reason.as_deref().unwrap_or("no reason given");
-        push_line(text, format_args!("The work behind it {word}: {reason}."));
+        push_line(text, format_args!("The work behind it {word}."));
+        if let Some(reason) = &status.reason {
+            push_data(text, "reason", reason);
+        }
     }
     push_data(text, "message", &envelope.message);
     if let Some(structured) = &envelope.structured {
@@ -247,6 +255,7 @@ fn push_line(text: &mut String, line: std::fmt::Arguments<'_>) {
 
 /// Puts a text between fences that it does not contain itself.
 fn push_data(text: &mut String, label: &str, data: &str) {
+    // A longer fence than any in the data, so that the data cannot end it.
     let mut fence = "```".to_owned();
     while data.contains(&fence) {
         fence.push('`');

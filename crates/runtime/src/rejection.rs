@@ -1,7 +1,7 @@
 //! Why a command is refused. A refused command leaves no trace in the run.
 
 use crate::approval::Resolution;
-use crate::ids::{ApprovalId, ArtifactId, EdgeId, EnvelopeId, NodeId, RuleId};
+use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, EdgeId, EnvelopeId, NodeId, RuleId};
 use crate::words::RunStatus;
 
 /// A refusal. The server gives each its status code.
@@ -29,7 +29,7 @@ pub enum Rejection {
     #[error("the approval was {} already", .0.verdict)]
     AlreadyResolved(Box<Resolution>),
     /// `modified` needs the new arguments.
-    #[error("`modified` needs `modifiedArgs`")]
+    #[error("`modified` needs `modifiedArgs`, a JSON object")]
     NoModifiedArgs,
     /// The program cannot take other arguments.
     #[error("{0} cannot take other arguments: deny the call and say what to do instead")]
@@ -54,6 +54,14 @@ pub enum Rejection {
     /// The text cannot be an alias.
     #[error("`{0}` cannot be an alias: use letters, digits, `-` and `_`, and no node id")]
     BadAlias(String),
+    /// The text cannot be a name.
+    #[error("`{field}` must have 1 to {max} characters and no line break or control character")]
+    BadName {
+        /// The field of the request.
+        field: &'static str,
+        /// The limit.
+        max: usize,
+    },
     /// The run has as many nodes as it may.
     #[error("the run has {0} nodes, and it may not have more")]
     TooManyNodes(u32),
@@ -97,15 +105,30 @@ pub enum Rejection {
     /// The node has no open turn, or another one.
     #[error("the turn is over")]
     TurnOver,
+    /// A turn has one prompt.
+    #[error("the prompt of this turn was sent already")]
+    PromptSent,
+    /// The turn is being stopped, so it starts nothing new.
+    #[error("the turn is being stopped")]
+    TurnStopping,
     /// The node has nothing to try again.
     #[error("the last turn of this node did not fail, so there is nothing to try again")]
     NothingToRetry,
     /// The receiver does not wait for an answer to this envelope.
     #[error("{0} is not a question of the receiver that waits for an answer: leave `replyTo` out")]
     NoSuchQuestion(EnvelopeId),
+    /// No node is blocked because of this turn.
+    #[error("no node waits for a decision about the files of turn {0}")]
+    NoViolation(AgentTurnId),
     /// No verification is under way.
     #[error("no verification is under way")]
     NotVerifying,
+    /// The run cannot be verified now.
+    #[error("the run cannot be verified: {0}")]
+    CannotVerify(&'static str),
+    /// The program does not wait for this permission.
+    #[error("the program waits for no permission for this call")]
+    NoPermissionAsked,
     /// Only an orchestrator completes a run.
     #[error("only an orchestrator may complete the run")]
     NotOrchestrator,

@@ -8,15 +8,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use turnkeep_types::{BlobHash, Timestamp};
+use turnkeep_types::Timestamp;
 
 use crate::approval::Resolution;
 use crate::artifact::Artifact;
-use crate::fact::{Event, Fact};
-use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, NodeId, RunId};
+use crate::fact::{Event, Fact, TurnStep};
+use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, EventId, NodeId, RunId};
+use crate::input::InputId;
 use crate::live::LiveRun;
+use crate::node::NewNode;
+use crate::request::{KeyUse, KeyedRequest, RequestKey};
 use crate::usage::Budget;
-use crate::words::{ArtifactKind, GlobalMode, Mode};
+use crate::words::{ArtifactKind, GlobalMode, Mode, RunStatus};
 
 /// What a person chooses for a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,15 +98,30 @@ pub struct Archive {
     diff_of_turn: HashMap<AgentTurnId, ArtifactId>,
     resolutions: HashMap<ApprovalId, Resolution>,
     requests: HashMap<String, KeyedRequest>,
+    /// The numbers of the events that put inputs into inboxes.
+    inputs: HashMap<InputId, u64>,
+    turns: HashMap<AgentTurnId, TurnTrace>,
+    turn_of_artifact: HashMap<ArtifactId, AgentTurnId>,
+    /// All nodes that there ever were, as they were added.
+    nodes: HashMap<NodeId, Arc<NewNode>>,
+    milestones: Vec<Milestone>,
 }
 
-/// A request that was answered before.
+/// An event that the server reports to the run's world: a handoff, or the beginning or an end of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct KeyedRequest {
-    /// The hash of the request.
-    pub fingerprint: BlobHash,
-    /// The first event that it caused. The answer is made from it again.
+pub struct Milestone {
     pub seq: u64,
+    pub event: EventId,
+}
+
+/// Where the log has a turn, for those who ask why something is as it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TurnTrace {
+    pub node: NodeId,
+    /// The number of the event that started it, which names its inputs.
+    pub started: u64,
+    /// The whole prompt.
+    pub prompt: Option<ArtifactId>,
 }
 
 impl Run {
@@ -133,11 +151,27 @@ impl Archive {
             let answered = KeyedRequest {
                 fingerprint: request.fingerprint,
                 seq: event.seq,
+                made: event.made,
             };
             self.requests.insert(request.key.clone(), answered);
         }
+        if is_milestone(&event.fact) {
+            let (seq, event) = (event.seq, event.id);
+            self.milestones.push(Milestone { seq, event });
+        }
         match &event.fact {
             Fact::ArtifactCreated(artifact) => self.add_artifact(event.turn, artifact),
+            Fact::NodeAdded(new) => {
+                self.nodes.insert(new.id, Arc::new((**new).clone()));
+            }
+            Fact::EnvelopeSent(envelope) => {
+                self.inputs
+                    .insert(InputId::Envelope(envelope.id), event.seq);
+            }
+            Fact::MessageSent(message) => {
+                self.inputs.insert(InputId::Message(message.id), event.seq);
+            }
+            Fact::TurnStepped(TurnStep::Started { .. }) => self.add_turn(event),
             Fact::ApprovalResolved {
                 approval,
                 resolution,
@@ -148,7 +182,27 @@ impl Archive {
         }
     }
 
+    fn add_turn(&mut self, event: &Event) {
+        if let (Some(node), Some(turn)) = (event.node, event.turn) {
+            let trace = TurnTrace {
+                node,
+                started: event.seq,
+                prompt: None,
+            };
+            self.turns.insert(turn, trace);
+        }
+    }
+
     fn add_artifact(&mut self, turn: Option<AgentTurnId>, artifact: &Artifact) {
+        if let Some(turn) = turn {
+            self.turn_of_artifact.insert(artifact.id, turn);
+        }
+        if let Some(trace) = turn.and_then(|turn| self.turns.get_mut(&turn))
+            && artifact.kind == ArtifactKind::Prompt
+        {
+            // The whole prompt is recorded first; its parts and a delta come behind it.
+            trace.prompt.get_or_insert(artifact.id);
+        }
         if let Some(turn) = turn.filter(|_| artifact.kind == ArtifactKind::Diff) {
             self.diff_of_turn.insert(turn, artifact.id);
         }
@@ -171,6 +225,32 @@ impl Archive {
         self.artifact(*self.diff_of_turn.get(&turn)?)
     }
 
+    /// The milestones behind the event of this number, oldest first.
+    pub fn milestones_after(&self, seq: u64) -> &[Milestone] {
+        let begin = self.milestones.partition_point(|known| known.seq <= seq);
+        self.milestones.get(begin..).unwrap_or_default()
+    }
+
+    /// The turn in which an artifact was made.
+    pub fn turn_of_artifact(&self, artifact: ArtifactId) -> Option<AgentTurnId> {
+        self.turn_of_artifact.get(&artifact).copied()
+    }
+
+    /// Where the log has a turn.
+    pub fn turn(&self, turn: AgentTurnId) -> Option<TurnTrace> {
+        self.turns.get(&turn).copied()
+    }
+
+    /// The number of the event that put an input into an inbox.
+    pub fn input_seq(&self, input: InputId) -> Option<u64> {
+        self.inputs.get(&input).copied()
+    }
+
+    /// A node as it was added. Deleted ones are here too.
+    pub fn added_node(&self, node: NodeId) -> Option<&Arc<NewNode>> {
+        self.nodes.get(&node)
+    }
+
     /// The decision about an approval that is not open any more.
     pub fn resolution(&self, approval: ApprovalId) -> Option<&Resolution> {
         self.resolutions.get(&approval)
@@ -179,5 +259,24 @@ impl Archive {
     /// The request that had this key.
     pub fn request(&self, key: &str) -> Option<&KeyedRequest> {
         self.requests.get(key)
+    }
+
+    /// Whether a request is new, repeats an earlier one, or takes a key that another one had.
+    pub fn find_request(&self, request: &RequestKey) -> KeyUse {
+        match self.request(&request.key) {
+            None => KeyUse::New,
+            Some(known) if known.fingerprint == request.fingerprint => KeyUse::Repeated(*known),
+            Some(_) => KeyUse::Reused,
+        }
+    }
+}
+
+fn is_milestone(fact: &Fact) -> bool {
+    match fact {
+        Fact::RunCreated(_) | Fact::EnvelopeSent(_) => true,
+        Fact::RunStatusChanged { status, .. } => {
+            matches!(status, RunStatus::Completed | RunStatus::Failed)
+        }
+        _ => false,
     }
 }

@@ -14,6 +14,8 @@ use crate::words::StallReason;
 
 /// How many turn ids the evidence of a stall names.
 const TURNS_NAMED_MAX: usize = 16;
+/// How many of the last turns the evidence of a stall quotes.
+const SUMMARIES_MAX: usize = 3;
 /// Shorter runs of hex letters may be words, such as `deed`.
 const HEX_DIGITS_MIN: usize = 7;
 
@@ -55,11 +57,18 @@ impl Streak {
             return;
         }
         self.count += 1;
-        if self.turns.len() == TURNS_NAMED_MAX {
-            self.turns.remove(0);
+        if let Some(turn) = turn {
+            push_bounded(&mut self.turns, turn, TURNS_NAMED_MAX);
         }
-        self.turns.extend(turn);
     }
+}
+
+/// Adds an item and drops the oldest one if there are too many.
+fn push_bounded<T>(items: &mut Vec<T>, item: T, max: usize) {
+    if items.len() >= max {
+        items.remove(0);
+    }
+    items.push(item);
 }
 
 /// What is counted for one node.
@@ -71,20 +80,39 @@ pub struct StallHistory {
     /// Envelopes to each receiver.
     pub envelopes: BTreeMap<NodeId, Streak>,
     /// Automatic turns in a row that did nothing.
-    pub idle_auto_turns: u32,
+    pub idle_auto_turns: Vec<AgentTurnId>,
+    /// What the last turns did, whether it was the same or not. A person reads it as evidence.
+    pub last_turns: LastTurns,
+}
+
+/// What the last turns of a node did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LastTurns {
+    /// What they said, the last one at the end.
+    pub summaries: Vec<String>,
+    /// The hash of the last masked output.
+    pub output: Option<BlobHash>,
+    /// The hash of the last changes, if there were some.
+    pub diff: Option<BlobHash>,
+    /// The last verification that refused a claim, as a person reads it.
+    pub verification_failure: Option<String>,
 }
 
 /// How many automatic turns in a row may do nothing.
-const IDLE_AUTO_TURNS_MAX: u32 = 2;
+const IDLE_AUTO_TURNS_MAX: usize = 2;
 
 impl StallHistory {
-    /// Adds a completed turn.
-    pub fn add_turn(&mut self, turn: AgentTurnId, signature: &TurnSignature) {
+    /// Adds a completed turn and what it said.
+    pub fn add_turn(&mut self, turn: AgentTurnId, signature: &TurnSignature, summary: String) {
         if signature.was_idle_auto_turn {
-            self.idle_auto_turns += 1;
+            self.add_idle_auto_turn(turn);
         } else {
-            self.idle_auto_turns = 0;
+            self.idle_auto_turns.clear();
         }
+        self.last_turns.output = Some(signature.output);
+        self.last_turns.diff = signature.diff;
+        push_bounded(&mut self.last_turns.summaries, summary, SUMMARIES_MAX);
+        // Neither counted nor the end of a streak: the turn says nothing about the others.
         if signature.may_repeat {
             return;
         }
@@ -94,8 +122,14 @@ impl StallHistory {
         self.diffs.add(signature.diff, Some(turn));
     }
 
+    /// Adds an automatic turn that did nothing.
+    pub fn add_idle_auto_turn(&mut self, turn: AgentTurnId) {
+        push_bounded(&mut self.idle_auto_turns, turn, TURNS_NAMED_MAX);
+    }
+
     /// Adds an envelope that the node sent.
     pub fn add_envelope(&mut self, to: NodeId, text: &str, turn: Option<AgentTurnId>) {
+        // Masked like output: agents repeat themselves with other times and counts.
         let hash = BlobHash::of(mask_output(text).as_bytes());
         self.envelopes.entry(to).or_default().add(Some(hash), turn);
     }
@@ -104,41 +138,45 @@ impl StallHistory {
     pub fn add_verification_failure(&mut self, signature: &str, turn: Option<AgentTurnId>) {
         let hash = BlobHash::of(signature.as_bytes());
         self.verification_failures.add(Some(hash), turn);
+        self.last_turns.verification_failure = Some(signature.to_owned());
     }
 
     /// The first streak that is a stall. A limit of zero turns the detection off.
     pub fn find_stall(&self, stall_after: u32) -> Option<Stall> {
-        if self.idle_auto_turns >= IDLE_AUTO_TURNS_MAX {
-            let reason = StallReason::NoProgress;
-            let (count, turns) = (self.idle_auto_turns, Vec::new());
-            return Some(Stall {
-                reason,
-                hash: None,
-                count,
-                turns,
-            });
+        if self.idle_auto_turns.len() >= IDLE_AUTO_TURNS_MAX {
+            return Some(self.idle_stall());
         }
-        let streaks = [
-            (StallReason::SameOutput, &self.outputs),
-            (StallReason::SameDiff, &self.diffs),
-            (
-                StallReason::SameVerificationFailure,
-                &self.verification_failures,
-            ),
-        ];
-        let envelopes = self
-            .envelopes
-            .values()
-            .map(|streak| (StallReason::SameEnvelope, streak));
-        let mut all = streaks.into_iter().chain(envelopes);
-        let (reason, streak) =
-            all.find(|(_, streak)| stall_after > 0 && streak.count >= stall_after)?;
+        let is_stall = |streak: &Streak| stall_after > 0 && streak.count >= stall_after;
+        let mut streaks = self.named_streaks();
+        let (reason, streak) = streaks.find(|(_, streak)| is_stall(streak))?;
         Some(Stall {
             reason,
             hash: streak.hash,
             count: streak.count,
             turns: streak.turns.clone(),
         })
+    }
+
+    fn idle_stall(&self) -> Stall {
+        Stall {
+            reason: StallReason::NoProgress,
+            hash: None,
+            count: u32::try_from(self.idle_auto_turns.len()).unwrap_or(u32::MAX),
+            turns: self.idle_auto_turns.clone(),
+        }
+    }
+
+    /// Every streak with what it means.
+    fn named_streaks(&self) -> impl Iterator<Item = (StallReason, &Streak)> {
+        let failures = &self.verification_failures;
+        let own = [
+            (StallReason::SameOutput, &self.outputs),
+            (StallReason::SameDiff, &self.diffs),
+            (StallReason::SameVerificationFailure, failures),
+        ];
+        let envelopes = self.envelopes.values();
+        let sent = envelopes.map(|streak| (StallReason::SameEnvelope, streak));
+        own.into_iter().chain(sent)
     }
 }
 
@@ -250,13 +288,12 @@ mod tests {
     fn five_equal_turns_with_other_times_are_a_stall() {
         let mut history = StallHistory::default();
         for number in 1..=4 {
-            history.add_turn(
-                turn(number),
-                &signature(&format!("still failing at 10:0{number}")),
-            );
+            let output = format!("still failing at 10:0{number}");
+            history.add_turn(turn(number), &signature(&output), output);
             assert_eq!(history.find_stall(5), None);
         }
-        history.add_turn(turn(5), &signature("still failing at 11:17"));
+        let last = "still failing at 11:17".to_owned();
+        history.add_turn(turn(5), &signature(&last), last);
         let stall = history.find_stall(5).unwrap();
         assert_eq!(stall.reason, StallReason::SameOutput);
         assert_eq!((stall.count, stall.turns.len()), (5, 5));
@@ -268,11 +305,11 @@ mod tests {
         let changed = |how: fn(&mut TurnSignature)| {
             let mut history = StallHistory::default();
             for number in 1..=4 {
-                history.add_turn(turn(number), &signature("same"));
+                history.add_turn(turn(number), &signature("same"), String::new());
             }
             let mut last = signature("same");
             how(&mut last);
-            history.add_turn(turn(5), &last);
+            history.add_turn(turn(5), &last, String::new());
             history.find_stall(5)
         };
         assert_eq!(
@@ -310,14 +347,14 @@ mod tests {
             may_repeat: true,
             ..signature("hm")
         };
-        history.add_turn(turn(1), &idle);
+        history.add_turn(turn(1), &idle, String::new());
         assert_eq!(history.find_stall(0), None);
-        history.add_turn(turn(2), &idle);
+        history.add_turn(turn(2), &idle, String::new());
         assert_eq!(
             history.find_stall(0).unwrap().reason,
             StallReason::NoProgress
         );
-        history.add_turn(turn(3), &signature("work"));
+        history.add_turn(turn(3), &signature("work"), String::new());
         assert_eq!(history.find_stall(0), None);
     }
 }

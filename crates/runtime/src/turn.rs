@@ -4,22 +4,14 @@
 //! approvals, and exactly one end. [`TurnStage`] is how far an open turn is.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use turnkeep_types::Timestamp;
 
 use crate::ids::{AgentTurnId, ToolId};
 use crate::input::Input;
 use crate::tool::OpenTool;
-use crate::words::{GlobalMode, Mode, PromptKind};
-
-/// Why a turn was started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnCause {
-    /// Inputs waited.
-    Inputs,
-    /// The run was quiet in AUTO mode.
-    Auto,
-}
+use crate::words::{GlobalMode, Mode, PromptKind, TurnCause};
 
 /// How far an open turn is.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +28,8 @@ pub enum TurnStage {
         reason: String,
         /// Whether the agent continues when the run goes on.
         continues: bool,
+        /// Whether unseen inputs wait until something new arrives.
+        holds: bool,
     },
 }
 
@@ -48,7 +42,7 @@ pub enum TurnEnd {
     Interrupted {
         /// Why.
         reason: String,
-        /// Whether its inputs go back into the inbox.
+        /// Whether its inputs go back into the inbox, because the program never saw them.
         requeue: bool,
     },
     /// It failed for good.
@@ -66,6 +60,8 @@ pub enum TurnEnd {
         /// When it takes more, if it said so.
         until: Option<Timestamp>,
     },
+    /// The provider takes no more for so long.
+    RateLimitedFor { wait: Duration },
 }
 
 /// A turn that has not ended.
@@ -106,6 +102,13 @@ impl OpenTurn {
     }
 }
 
+impl OpenTurn {
+    /// Whether inputs that its program has not seen wait until something new arrives.
+    pub fn holds_inputs(&self) -> bool {
+        matches!(self.stage, TurnStage::Interrupting { holds: true, .. })
+    }
+}
+
 /// Whether a turn did anything besides talking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(
@@ -141,4 +144,14 @@ pub struct EndedTurn {
     /// Whether the turn failed, so that a retry makes sense.
     pub failed: bool,
     pub final_text: Option<String>,
+}
+
+/// A summary has at most so many characters.
+const SUMMARY_CHARACTERS_MAX: usize = 140;
+
+/// The first line of a text, cut to the length of a summary.
+pub fn shorten(text: &str) -> String {
+    let mut lines = text.lines().map(str::trim);
+    let line = lines.find(|line| !line.is_empty()).unwrap_or_default();
+    line.chars().take(SUMMARY_CHARACTERS_MAX).collect()
 }

@@ -58,6 +58,7 @@ pub enum BudgetLevel {
 impl Budget {
     /// How much of the budget a usage takes, by the part that is closer to its end.
     pub fn level(&self, usage: &Usage) -> BudgetLevel {
+        // Cached tokens are part of the prompt's, so they count once.
         let tokens = level_of(usage.total_tokens(), self.tokens);
         let cost = level_of(usage.cost_micro_usd, self.cost_micro_usd);
         tokens.max(cost)

@@ -16,7 +16,7 @@ use crate::input::InputId;
 use crate::live::LiveRun;
 use crate::node::{BlockReason, Node};
 use crate::turn::TurnStage;
-use crate::words::{PausedReason, Phase, RunStatus};
+use crate::words::{PausedReason, RunStatus};
 
 /// Who can end a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,32 +99,32 @@ pub fn explain(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> Explana
 }
 
 fn waits_of_run(run: &LiveRun) -> Vec<Wait> {
-    let wait = |reason, owner| Wait {
+    let wait = |reason, since, owner| Wait {
         node: None,
         reason,
-        since: run.updated_at,
+        since,
         owner,
     };
     let mut waits = Vec::new();
     if run.status != RunStatus::Running {
         let status = run.status;
         let paused = run.paused_reason;
-        waits.push(wait(
-            WaitReason::RunStopped { status, paused },
-            Owner::Person,
-        ));
+        let stopped = WaitReason::RunStopped { status, paused };
+        waits.push(wait(stopped, run.status_since, Owner::Person));
     }
-    if run.phase == Phase::Verify {
-        waits.push(wait(WaitReason::Verification, Owner::Daemon));
+    if let Some(verification) = run.verification {
+        let since = verification.since;
+        waits.push(wait(WaitReason::Verification, since, Owner::Daemon));
     }
     if run.nodes().len() == 0 {
-        waits.push(wait(WaitReason::NoNodes, Owner::Person));
+        waits.push(wait(WaitReason::NoNodes, run.empty_since, Owner::Person));
     }
     waits
 }
 
 fn waits_of_node(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<'_>) -> Vec<Wait> {
     let mut waits = approvals_of(run, node);
+    waits.extend(gates_of(run, node));
     match &node.block {
         Some(BlockReason::Stall) => waits.push(wait_of(node, WaitReason::Stall, Owner::Person)),
         Some(BlockReason::Violation { paths, .. }) => {
@@ -133,6 +133,7 @@ fn waits_of_node(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<
         }
         Some(BlockReason::Approvals) | None => {}
     }
+    // A blocked node waits for a person alone, whatever lies in its inbox.
     if node.block.is_none() {
         waits.extend(wait_for_turn(run, node, now, capacity));
     }
@@ -157,11 +158,22 @@ fn approvals_of(run: &LiveRun, node: &Node) -> Vec<Wait> {
     .collect()
 }
 
+/// The envelopes of a node that wait for the verification of its work.
+fn gates_of(run: &LiveRun, node: &Node) -> Vec<Wait> {
+    let held = run.gates.values();
+    held.filter(|held| held.envelope.from == node.id)
+        .map(|held| Wait {
+            since: held.since,
+            ..wait_of(node, WaitReason::Verification, Owner::Daemon)
+        })
+        .collect()
+}
+
 fn wait_of(node: &Node, reason: WaitReason, owner: Owner) -> Wait {
     Wait {
         node: Some(node.id),
         reason,
-        since: node.last_activity_at,
+        since: node.status_since,
         owner,
     }
 }
@@ -175,6 +187,7 @@ fn wait_for_turn(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<
             TurnStage::Working => (WaitReason::Working, program()),
             TurnStage::Interrupting { .. } => (WaitReason::Interrupting, program()),
         };
+        // A program that prints is not silent, however long its turn is.
         let since = turn.last_output_at;
         return vec![Wait {
             since,
@@ -184,12 +197,17 @@ fn wait_for_turn(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<
     let Some(hold) = find_hold(run, node, now, capacity) else {
         return Vec::new();
     };
-    let since = node.inbox.oldest().unwrap_or(node.last_activity_at);
+    let since = node.inbox.oldest().unwrap_or(node.status_since);
     let (reason, owner) = match hold {
         // The run as a whole says so already.
         Hold::RunStopped | Hold::TurnOpen | Hold::Blocked => return Vec::new(),
         Hold::AwaitsReplies(questions) => return waits_for_replies(run, node, &questions, since),
+        // It has asked others, and goes on when one of them replies.
+        Hold::NoInput if !node.unanswered.is_empty() => {
+            return waits_for_replies(run, node, &node.unanswered, since);
+        }
         Hold::NoInput => (WaitReason::NoInput, Owner::Person),
+        Hold::Interrupted => (WaitReason::Held(hold), Owner::Person),
         Hold::RetryAt(_) | Hold::ProgramParked | Hold::ProgramFull => {
             (WaitReason::Held(hold), program())
         }
@@ -220,17 +238,18 @@ fn waits_for_replies(
     questions.iter().map(wait).collect()
 }
 
-/// The node that has an envelope in its inbox or works on it.
+/// The node that has an envelope in its inbox, works on it, or owes the reply from an earlier turn.
 fn find_holder(run: &LiveRun, envelope: EnvelopeId) -> Option<NodeId> {
     let id = InputId::Envelope(envelope);
     let has_it = |node: &&Node| {
         let in_turn = node.turn.iter().flat_map(|turn| &turn.consumed);
-        node.inbox
-            .inputs()
-            .iter()
-            .chain(in_turn)
-            .any(|input| input.id() == id)
+        let mut inputs = node.inbox.inputs().iter().chain(in_turn);
+        inputs.any(|input| input.id() == id) || node.owed.iter().any(|owed| owed.id == envelope)
     };
+    // A reply at a gate is the daemon's to deliver.
+    if run.holds_reply_to(envelope) {
+        return None;
+    }
     run.nodes().find(has_it).map(|node| node.id)
 }
 
@@ -260,6 +279,7 @@ fn walk_back_to(start: NodeId, from: NodeId, waits: &[Wait], path: &mut Vec<Node
         if *next == start {
             return true;
         }
+        // A smaller circle that does not lead back to the start is found from its own nodes.
         if path.contains(next) {
             continue;
         }

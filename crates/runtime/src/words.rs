@@ -229,6 +229,15 @@ word_set! {
     }
 }
 word_set! {
+    /// Why a turn was started.
+    TurnCause {
+        /// Inputs waited.
+        Inputs = "inputs",
+        /// The run was quiet in AUTO mode.
+        Auto = "auto",
+    }
+}
+word_set! {
     /// The kind of prompt that a turn sends.
     PromptKind {
         /// Everything that the agent must know.

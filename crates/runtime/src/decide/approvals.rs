@@ -1,19 +1,23 @@
 //! Approvals: a program asks, a rule or a person answers, and the program hears it.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
 use crate::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, ApprovalId, NodeId};
+use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
 use crate::node::BlockReason;
 use crate::rejection::Rejection;
 use crate::run::Run;
-use crate::tool::ToolCall;
+use crate::tool::{ToolCall, ToolOutcome};
+use crate::turn::TurnStage;
+use crate::verification::CallPlace;
 use crate::words::{Provider, Scope, Verdict};
 
-use super::tools::{self, CallPlace};
-use super::{Decision, Draft, Surroundings, schedule, turns};
+use super::output::check_open;
+use super::{Decision, Draft, Surroundings, schedule, tools, turns};
 
 /// A program that asks whether it may use a tool.
 #[derive(Debug, Clone)]
@@ -35,6 +39,8 @@ pub enum PermissionAnswer {
     AllowedByRule,
     /// A person must decide.
     Waits(ApprovalId),
+    /// The turn is being stopped, so nothing more is allowed in it.
+    Denied,
 }
 
 /// Records that a program asks for permission.
@@ -45,10 +51,14 @@ pub fn ask_permission(
 ) -> Result<Decision<PermissionAnswer>, Rejection> {
     let mut draft = Draft::new(run, around);
     let Permission { node, turn, .. } = permission;
-    turns::check_open(&draft, node, turn)?;
+    check_open(&draft, node, turn)?;
     let call = propose(&mut draft, &permission);
+    if is_stopping(&draft, node) {
+        deny_at_once(&mut draft, node, turn, call);
+        return Ok(draft.finish(PermissionAnswer::Denied));
+    }
     if draft.run.rules.iter().any(|rule| rule.answers(node, &call)) {
-        draft.record_in(node, turn, Fact::ToolStarted(call.id));
+        draft.record_in(node, turn, Fact::ToolStarted(call.clone()));
         let resolution = approved_once();
         draft.perform(Effect::AnswerPermission {
             node,
@@ -60,6 +70,74 @@ pub fn ask_permission(
     let subject = ApprovalSubject::ProviderTool;
     let approval = request(&mut draft, node, turn, call, subject, permission.context);
     Ok(draft.finish(PermissionAnswer::Waits(approval)))
+}
+
+fn is_stopping(draft: &Draft<'_>, node: NodeId) -> bool {
+    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    open.is_some_and(|turn| matches!(turn.stage, TurnStage::Interrupting { .. }))
+}
+
+/// Denies a call of a turn that is being stopped. A question to a person would block the node, and
+/// the program would not end before it is answered.
+fn deny_at_once(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, call: ToolCall) {
+    const STOPPING: &str = "the turn is being stopped";
+    let (tool, outcome) = (call.id, ToolOutcome::abandoned(STOPPING));
+    draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
+    draft.perform(Effect::AnswerPermission {
+        node,
+        call,
+        resolution: Resolution::denied(STOPPING),
+    });
+}
+
+/// A program that does not wait for a permission any more.
+#[derive(Debug, Clone)]
+pub struct WithdrawnPermission {
+    pub node: NodeId,
+    pub turn: AgentTurnId,
+    /// The program's own id of the call.
+    pub provider_id: String,
+    /// Why, for the record.
+    pub reason: String,
+}
+
+/// Denies the approval of a call that the program has given up. An answer would reach no one, and the
+/// node would wait for it.
+pub fn withdraw_permission(
+    run: &Run,
+    around: Surroundings<'_>,
+    withdrawn: &WithdrawnPermission,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    let is_meant = |approval: &Approval| {
+        let provider_id = approval.tool.provider_id.as_ref();
+        approval.turn == withdrawn.turn
+            && approval.subject == ApprovalSubject::ProviderTool
+            && provider_id == Some(&withdrawn.provider_id)
+    };
+    let mut open = draft.run.approvals.values();
+    let found = open.find(|approval| is_meant(approval));
+    let id = found.map(|approval| approval.id);
+    let id = id.ok_or(Rejection::NoPermissionAsked)?;
+    close(&mut draft, id, Resolution::denied(&withdrawn.reason));
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+/// Denies all approvals of a node that is deleted. Unlike other answers these reach no one, so they
+/// make no message.
+pub(super) fn withdraw_all(draft: &mut Draft<'_>, node: NodeId, reason: &str) {
+    let approvals = draft.run.approvals.values();
+    let of_node = approvals.filter(|approval| approval.node == node);
+    let open: Vec<Arc<Approval>> = of_node.cloned().collect();
+    for approval in open {
+        let resolved = Fact::ApprovalResolved {
+            approval: approval.id,
+            resolution: Resolution::denied(reason),
+        };
+        draft.record_in(node, approval.turn, resolved);
+    }
+    unblock_if_free(draft, node);
 }
 
 fn approved_once() -> Resolution {
@@ -148,11 +226,26 @@ pub fn resolve(
             Rejection::AlreadyResolved(Box::new(earlier))
         }));
     };
+    // A refused answer leaves the approval open, so that the person can give another one.
     check_resolution(&draft, &approval, &resolution)?;
     // The rule comes before the answer, so that it holds for whatever the answer sets off.
     add_rule(&mut draft, &approval, &resolution);
     close(&mut draft, id, resolution);
     schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+/// Deletes a rule. Later calls like it are asked about again.
+pub fn delete_rule(
+    run: &Run,
+    around: Surroundings<'_>,
+    id: RuleId,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    if !draft.run.rules.iter().any(|rule| rule.id == id) {
+        return Err(Rejection::UnknownRule(id));
+    }
+    draft.record(Fact::RuleDeleted(id));
     Ok(draft.finish(()))
 }
 
@@ -164,7 +257,9 @@ fn check_resolution(
     if resolution.verdict != Verdict::Modified {
         return Ok(());
     }
-    if resolution.modified_args.is_none() {
+    // Arguments are always an object; a program would not take anything else, and would wait.
+    let args = resolution.modified_args.as_ref();
+    if !args.is_some_and(Value::is_object) {
         return Err(Rejection::NoModifiedArgs);
     }
     let node = draft
@@ -172,8 +267,10 @@ fn check_resolution(
         .node(approval.node)
         .ok_or(Rejection::NodeGone(approval.node))?;
     match &approval.subject {
-        // codex takes a yes or a no, but no other arguments.
-        ApprovalSubject::ProviderTool if node.settings.provider == Provider::Codex => {
+        // They take a yes or a no, but no other arguments.
+        ApprovalSubject::ProviderTool
+            if matches!(node.settings.provider, Provider::Codex | Provider::Gemini) =>
+        {
             Err(Rejection::CannotModify(node.program().to_owned()))
         }
         ApprovalSubject::OrchestrationTool(call) => {
@@ -203,6 +300,7 @@ fn add_rule(draft: &mut Draft<'_>, approval: &Approval, resolution: &Resolution)
 
 /// Records the answer, lets the node go on when nothing else is open, and tells the program.
 pub(super) fn close(draft: &mut Draft<'_>, id: ApprovalId, resolution: Resolution) {
+    // Closing one approval may close others with it.
     let Some(approval) = draft.run.approvals.get(&id).cloned() else {
         return;
     };
@@ -212,11 +310,17 @@ pub(super) fn close(draft: &mut Draft<'_>, id: ApprovalId, resolution: Resolutio
         resolution: resolution.clone(),
     };
     draft.record_in(node, turn, fact);
+    // Before the tool starts: clients show the node at work from then on.
     unblock_if_free(draft, node);
     match approval.subject {
         ApprovalSubject::ProviderTool => {
             if resolution.verdict != Verdict::Denied {
-                draft.record_in(node, turn, Fact::ToolStarted(tool));
+                let args = resolution.modified_args.clone();
+                let call = ToolCall {
+                    args: args.unwrap_or_else(|| approval.tool.args.clone()),
+                    ..approval.tool.clone()
+                };
+                draft.record_in(node, turn, Fact::ToolStarted(call));
             }
             draft.perform(Effect::AnswerPermission {
                 node,

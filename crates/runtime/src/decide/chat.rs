@@ -7,9 +7,11 @@ use crate::ids::{ApprovalId, MessageId, NodeId};
 use crate::input::Message;
 use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
+use crate::request::MadeId;
 use crate::run::{Run, RunSettings};
 use crate::words::{MessageRole, PausedReason, Phase, RunStatus};
 
+use super::turns::AfterStop;
 use super::{Decision, Draft, Surroundings, approvals, find_node, schedule, turns};
 
 /// The longest message.
@@ -37,6 +39,7 @@ pub fn chat(
     check_content(chat.content)?;
     let mut draft = Draft::new(run, around);
     let node = find_receiver(&draft, chat.node)?;
+    // Before the message: clients see the run open before they see who opened it.
     reopen(&mut draft);
     let id = draft.draw_id();
     let message = Message {
@@ -49,7 +52,9 @@ pub fn chat(
     };
     draft.record_for(node, Fact::MessageSent(message));
     draft.change_node(node, NodeChange::InboxCounted);
+    draft.note_made(MadeId::Message(id));
     set_goal(&mut draft, chat.content);
+    // Before the interrupt, which stops only a node that works.
     go_on_after_stall(&mut draft, node);
     if chat.interrupt {
         interrupt_for_message(&mut draft, node);
@@ -168,6 +173,7 @@ fn interrupt_for_message(draft: &mut Draft<'_>, id: NodeId) {
         approvals::close(draft, *approval, Resolution::denied(SUPERSEDED));
     }
     if approvals.is_empty() && has_turn {
-        turns::interrupt(draft, id, "interrupted by a message");
+        let reason = "interrupted by a message";
+        turns::interrupt(draft, id, reason, AfterStop::Restart);
     }
 }

@@ -16,14 +16,20 @@ use crate::node::Node;
 use crate::run::{Run, RunLimits};
 use crate::turn::{OpenTurn, TurnStage};
 
+use super::turns::AfterStop;
 use super::{Capacity, Decision, Draft, Surroundings, approvals, schedule, turns};
 
+/// How the reason of a turn begins that took too long.
+pub(super) const TIMED_OUT: &str = "timed out";
+/// How the reason of a turn ends whose program did not stop.
+const KILLED: &str = ", and it was killed because it did not stop";
 /// How long a program may take to stop before it is killed.
 const KILL_AFTER_MS: u64 = 20_000;
 
 /// Does what is due, then starts the turns that may start.
 pub fn pass_time(run: &Run, around: Surroundings<'_>) -> Decision<()> {
     let mut draft = Draft::new(run, around);
+    // Before turns start: a denial may let a node go on.
     for approval in expired_approvals(&draft) {
         approvals::close(
             &mut draft,
@@ -62,6 +68,7 @@ enum Overdue {
 
 fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
     let limits = draft.run.settings.limits;
+    // Only the most severe thing happens to a turn at a time.
     let overdue = |node: &Node| {
         let turn = node.turn.as_ref()?;
         let due = turn_deadlines(node, turn, limits).into_iter();
@@ -78,11 +85,8 @@ fn turn_deadlines(node: &Node, turn: &OpenTurn, limits: RunLimits) -> Vec<(Times
         let kill_at = Timestamp(since.0.saturating_add(KILL_AFTER_MS));
         return vec![(kill_at, Overdue::Unstoppable)];
     }
-    let runs_tool = turn
-        .open_tools
-        .values()
-        .any(|tool| tool.started_at.is_some());
-    let may_be_silent = runs_tool || !node.open_approvals.is_empty();
+    // A program need not say that it started a tool, so a proposed one counts as running.
+    let may_be_silent = !turn.open_tools.is_empty() || !node.open_approvals.is_empty();
     let after = |from: Timestamp, ms: u64, is_on: bool, overdue: Overdue| {
         (ms > 0 && is_on).then(|| (Timestamp(from.0.saturating_add(ms)), overdue))
     };
@@ -111,17 +115,39 @@ fn act_on_overdue(draft: &mut Draft<'_>, node: NodeId, overdue: Overdue) {
                 draft.record_in(node, turn, Fact::SilenceNoticed);
             }
         }
-        Overdue::Silent => turns::interrupt(draft, node, "timed out: it printed nothing"),
-        Overdue::TooLong => turns::interrupt(draft, node, "timed out: the turn took too long"),
-        Overdue::Unstoppable => {
-            // Recorded, so that the next attempt has a deadline of its own.
-            let reason = "killed: it did not stop".to_owned();
-            let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
-            let continues = open.is_some_and(OpenTurn::continues_later);
-            draft.change_node(node, NodeChange::Interrupting { reason, continues });
-            draft.perform(Effect::EndProgram(node));
+        Overdue::Silent => {
+            let reason = "timed out: it printed nothing";
+            turns::interrupt(draft, node, reason, AfterStop::Restart);
         }
+        Overdue::TooLong => {
+            let reason = "timed out: the turn took too long";
+            turns::interrupt(draft, node, reason, AfterStop::Restart);
+        }
+        Overdue::Unstoppable => kill_program(draft, node),
     }
+}
+
+/// Ends the program of a turn that does not stop. The turn keeps the reason for which it was stopped.
+fn kill_program(draft: &mut Draft<'_>, node: NodeId) {
+    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    let Some(TurnStage::Interrupting {
+        reason,
+        continues,
+        holds,
+        ..
+    }) = open.map(|open| open.stage.clone())
+    else {
+        return;
+    };
+    // Recorded, so that the next attempt has a deadline of its own.
+    let first = reason.strip_suffix(KILLED).unwrap_or(&reason);
+    let interrupting = NodeChange::Interrupting {
+        reason: format!("{first}{KILLED}"),
+        continues,
+        holds,
+    };
+    draft.change_node(node, interrupting);
+    draft.perform(Effect::EndProgram(node));
 }
 
 /// When [`pass_time`] has something to do next.

@@ -6,9 +6,10 @@ use turnkeep_types::{BlobHash, Timestamp};
 use super::{Capacity, Decision, Surroundings};
 use crate::artifact::{Artifact, DiffSummary};
 use crate::effect::Effect;
-use crate::fact::{Event, Fact, NodeChange, TurnStep};
+use crate::fact::{Event, Fact, NodeChange, ShownNode, TurnStep};
 use crate::ids::{AgentTurnId, ArtifactId, IdSource, NodeId, Uuid};
 use crate::live::LiveRun;
+use crate::request::MadeId;
 use crate::run::{Archive, Run};
 use crate::words::ArtifactKind;
 
@@ -22,6 +23,23 @@ pub(crate) struct Draft<'a> {
     events: Vec<Event>,
     blobs: Vec<Bytes>,
     effects: Vec<Effect>,
+    /// What a caller who repeats the request is told that it made.
+    made: Option<MadeId>,
+}
+
+/// Whose file it is. A verification on request belongs to no node.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ArtifactOwner {
+    pub(crate) node: Option<NodeId>,
+    pub(crate) turn: Option<AgentTurnId>,
+}
+
+impl ArtifactOwner {
+    /// The file belongs to a turn of a node.
+    pub(crate) fn turn(node: NodeId, turn: AgentTurnId) -> Self {
+        let (node, turn) = (Some(node), Some(turn));
+        Self { node, turn }
+    }
 }
 
 /// A file to record.
@@ -41,6 +59,7 @@ impl<'a> Draft<'a> {
             events: Vec::new(),
             blobs: Vec::new(),
             effects: Vec::new(),
+            made: None,
         }
     }
 
@@ -72,7 +91,39 @@ impl<'a> Draft<'a> {
     }
 
     pub(crate) fn change_node(&mut self, node: NodeId, change: NodeChange) {
-        self.record_for(node, Fact::NodeChanged(change));
+        let Some(before) = self.run.node(node).map(ShownNode::of) else {
+            return;
+        };
+        let shown = before;
+        self.record_for(node, Fact::NodeChanged { change, shown });
+        // The change itself decides what clients show, so this is known only now.
+        let after = self.run.node(node).map(ShownNode::of);
+        if let (Some(after), Some(Fact::NodeChanged { shown, .. })) =
+            (after, self.events.last_mut().map(|event| &mut event.fact))
+        {
+            *shown = after;
+        }
+    }
+
+    /// Drops the session of a node's program.
+    pub(crate) fn drop_session(&mut self, node: NodeId, lost: bool) {
+        let reset_commands = self.reset_commands(node);
+        let change = NodeChange::SessionDropped {
+            lost,
+            reset_commands,
+        };
+        self.change_node(node, change);
+    }
+
+    /// Records the program's own name of its session.
+    pub(crate) fn name_session(&mut self, node: NodeId, id: String) {
+        let reset_commands = self.reset_commands(node);
+        self.change_node(node, NodeChange::SessionNamed { id, reset_commands });
+    }
+
+    fn reset_commands(&self, node: NodeId) -> Vec<String> {
+        let node = self.run.node(node);
+        node.map_or_else(Vec::new, |node| node.settings.reset_commands.clone())
     }
 
     pub(crate) fn step_turn(&mut self, node: NodeId, turn: AgentTurnId, step: TurnStep) {
@@ -88,22 +139,22 @@ impl<'a> Draft<'a> {
             turn,
             // Only the first event carries the key: it is enough to find the request again.
             request: self.around.request.take(),
+            made: None,
             fact,
         };
         self.run.apply(&event);
         self.events.push(event);
     }
 
-    /// Records a file of a turn with its content.
+    /// Records a file with its content.
     pub(crate) fn create_artifact(
         &mut self,
-        node: NodeId,
-        turn: AgentTurnId,
+        owner: ArtifactOwner,
         new: NewArtifact<'_>,
     ) -> ArtifactId {
         let artifact = Artifact {
             id: self.draw_id(),
-            node: Some(node),
+            node: owner.node,
             kind: new.kind,
             name: new.name.to_owned(),
             content: BlobHash::of(&new.content),
@@ -112,9 +163,16 @@ impl<'a> Draft<'a> {
             diff: new.diff,
         };
         let id = artifact.id;
+        // In the batch of the event: an artifact without its bytes could not be shown.
         self.blobs.push(new.content);
-        self.record_in(node, turn, Fact::ArtifactCreated(Box::new(artifact)));
+        let created = Fact::ArtifactCreated(Box::new(artifact));
+        self.record_event(owner.node, owner.turn, created);
         id
+    }
+
+    /// Says what the request made, for a caller who repeats it.
+    pub(crate) fn note_made(&mut self, made: MadeId) {
+        self.made = Some(made);
     }
 
     /// Adds an effect. It is carried out after all events of the decision are durable.
@@ -122,7 +180,21 @@ impl<'a> Draft<'a> {
         self.effects.push(effect);
     }
 
-    pub(crate) fn finish<T>(self, answer: T) -> Decision<T> {
+    /// Ends the decision.
+    pub(crate) fn finish<T>(mut self, answer: T) -> Decision<T> {
+        // A key is kept also if nothing else happened: the same request later must not do something
+        // because the run has changed meanwhile.
+        if self.around.request.is_some() {
+            self.record(Fact::RequestNoted);
+        }
+        let keyed = self
+            .events
+            .first_mut()
+            .filter(|event| event.request.is_some());
+        // Known only now. The live state does not have requests, so it need not be applied again.
+        if let Some(keyed) = keyed {
+            keyed.made = self.made;
+        }
         Decision {
             events: self.events,
             blobs: self.blobs,

@@ -3,21 +3,28 @@
 //! A node that another node spawns is never freer than its parent: its permissions are tightened by
 //! the parent's, and a parent that does not lead the run cannot give a right that it lacks.
 
-use crate::approval::Resolution;
 use crate::edge::Edge;
 use crate::effect::Effect;
-use crate::fact::{Fact, NodeChange};
-use crate::ids::{ApprovalId, EdgeId, NodeId};
-use crate::input::{Envelope, EnvelopeStatus, Input};
+use crate::fact::{Fact, NodeChange, TurnStep};
+use crate::ids::{EdgeId, NodeId};
+use crate::input::Input;
 use crate::live::LiveRun;
 use crate::node::{Capabilities, NewNode, Node, NodeSettings};
 use crate::rejection::Rejection;
+use crate::request::MadeId;
 use crate::run::Run;
-use crate::words::{EdgeKind, Expectation};
+use crate::words::{EdgeKind, NodeStatus};
 
-use super::{Decision, Draft, Surroundings, approvals, find_node, schedule, turns, verification};
+use super::turns::AfterStop;
+use super::{
+    Decision, Draft, Surroundings, approvals, find_node, gates, replies, schedule, turns,
+    verification,
+};
 
 const ALIAS_CHARACTERS_MAX: usize = 40;
+/// Labels and roles stand in prompts and in lists.
+const NAME_CHARACTERS_MAX: usize = 80;
+const NODE_DELETED: &str = "node deleted";
 
 /// A node to add.
 #[derive(Debug, Clone)]
@@ -35,6 +42,7 @@ pub fn add_node(
 ) -> Result<Decision<NodeId>, Rejection> {
     let mut draft = Draft::new(run, around);
     let id = record_node(&mut draft, request)?;
+    draft.note_made(MadeId::Node(id));
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(id))
 }
@@ -65,7 +73,7 @@ pub(super) fn record_node(
     if let Some(parent) = parent.and_then(|parent| draft.run.node(parent)) {
         settings.permissions = settings
             .permissions
-            .tightened_by(parent.settings.permissions);
+            .tightened_by(parent.effective_permissions());
     }
     let id = draft.draw_id();
     let new = NewNode {
@@ -92,8 +100,10 @@ fn check_parent(run: &LiveRun, parent: &Node, child: &NodeSettings) -> Result<u3
     Ok(parent.depth + 1)
 }
 
-/// The first right that the child would have and the parent lacks.
+/// The first right that the child would have and the parent lacks. A node that only delegates has no
+/// right to write, whatever its other capabilities say.
 fn right_not_held(parent: Capabilities, child: Capabilities) -> Option<&'static str> {
+    let (parent, child) = (parent.effective(), child.effective());
     [
         ("spawnNodes", parent.spawn_nodes, child.spawn_nodes),
         ("writeCode", parent.write_code, child.write_code),
@@ -105,14 +115,30 @@ fn right_not_held(parent: Capabilities, child: Capabilities) -> Option<&'static 
     .map(|(right, ..)| right)
 }
 
+/// Rejects a name that could break out of its line in a prompt, or fill it.
+fn check_name(field: &'static str, name: &str) -> Result<(), Rejection> {
+    // Unicode has two line breaks of its own, which are no control characters.
+    let breaks_line = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let is_good = !name.trim().is_empty()
+        && name.chars().count() <= NAME_CHARACTERS_MAX
+        && !name.contains(breaks_line);
+    if is_good {
+        Ok(())
+    } else {
+        Err(Rejection::BadName {
+            field,
+            max: NAME_CHARACTERS_MAX,
+        })
+    }
+}
+
 fn check_settings(
     run: &LiveRun,
     changed: Option<NodeId>,
     settings: &NodeSettings,
 ) -> Result<(), Rejection> {
-    if settings.label.trim().is_empty() {
-        return Err(Rejection::Empty("the label"));
-    }
+    check_name("label", &settings.label)?;
+    check_name("roleTemplate", &settings.role)?;
     let Some(alias) = &settings.alias else {
         return Ok(());
     };
@@ -144,23 +170,26 @@ pub fn change_node(
     let switches = (node.settings.provider, &node.settings.provider_name)
         != (settings.provider, &settings.provider_name);
     let has_turn = node.turn.is_some();
+    // A client that sends the same form twice must not fill the log.
     if node.settings == settings {
         return Ok(draft.finish(()));
     }
     draft.change_node(id, NodeChange::Configured(Box::new(settings)));
     if switches {
         if has_turn {
-            turns::interrupt(&mut draft, id, "the provider was changed");
+            let reason = "the provider was changed";
+            turns::interrupt(&mut draft, id, reason, AfterStop::Restart);
         }
         // The new program gets a recap, because it was not part of the conversation.
-        draft.change_node(id, NodeChange::SessionDropped { lost: true });
+        draft.drop_session(id, true);
         draft.perform(Effect::ResetProgram(id));
     }
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
 }
 
-/// Deletes a node. Its mail goes back to the senders, so that they do not wait for it.
+/// Deletes a node. Its turn ends, and its mail goes back to the senders, so that nobody waits for it.
+/// The last event names the inputs that could not go back.
 pub fn delete_node(
     run: &Run,
     around: Surroundings<'_>,
@@ -174,73 +203,40 @@ pub fn delete_node(
     for edge in edges.map(|edge| edge.id).collect::<Vec<EdgeId>>() {
         draft.record(Fact::EdgeDeleted(edge));
     }
-    let approvals = draft
-        .run
-        .approvals
-        .values()
-        .filter(|approval| approval.node == id);
-    for approval in approvals
-        .map(|approval| approval.id)
-        .collect::<Vec<ApprovalId>>()
-    {
-        approvals::close(&mut draft, approval, Resolution::denied("node deleted"));
-    }
-    return_mail(&mut draft, id);
-    draft.record_for(id, Fact::NodeDeleted);
+    // Before the turn ends: a result that came later would belong to no node.
+    verification::cancel_claim_of_node(&mut draft, id);
+    gates::cancel_of_node(&mut draft, id, "the node was deleted");
+    approvals::withdraw_all(&mut draft, id, NODE_DELETED);
+    end_turn_of_deleted(&mut draft, id);
+    // After the turn: it has put back what its program never saw.
+    let dropped = replies::return_mail(&mut draft, id);
+    let dropped = dropped.iter().map(Input::id).collect();
+    draft.record_for(id, Fact::NodeDeleted { dropped });
     verification::finish_docs(&mut draft, id);
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
 }
 
-/// Sends every envelope that the node has, or is working on, back to its sender.
-fn return_mail(draft: &mut Draft<'_>, id: NodeId) {
-    let Some(node) = draft.run.node(id) else {
+/// Ends the open turn of a node that is deleted. Inputs that its program never saw go back into the
+/// inbox first, so that they are returned or named with the others.
+fn end_turn_of_deleted(draft: &mut Draft<'_>, id: NodeId) {
+    let Some(open) = draft.run.node(id).and_then(|node| node.turn.clone()) else {
         return;
     };
-    let in_turn = node
-        .turn
-        .as_ref()
-        .map_or(&[][..], |turn| turn.consumed.as_slice());
-    // A consumed envelope was read; only its question may still be open.
-    let is_open = |input: &&Input| match input {
-        Input::Envelope(envelope) => draft
-            .run
-            .node(envelope.from)
-            .is_some_and(|asker| asker.unanswered.contains(&envelope.id)),
-        Input::Message(_) => false,
+    turns::close_text(draft, id, &open, true);
+    turns::close_tools(draft, id, open.id, NODE_DELETED);
+    let unseen = open.consumed.iter().filter(|_| open.prompt.is_none());
+    let interrupted = TurnStep::Interrupted {
+        detail: NODE_DELETED.to_owned(),
+        requeued: unseen.map(Input::id).collect(),
+        holds: false,
     };
-    let mail: Vec<Envelope> = in_turn
-        .iter()
-        .filter(is_open)
-        .chain(node.inbox.inputs())
-        .filter_map(|input| match input {
-            Input::Envelope(envelope) => Some((**envelope).clone()),
-            Input::Message(_) => None,
-        })
-        .collect();
-    for envelope in mail {
-        // A deleted sender, or the daemon's mail to the node itself, has no inbox to return to.
-        if envelope.from == id || draft.run.node(envelope.from).is_none() {
-            continue;
-        }
-        let returned = Envelope {
-            id: draft.draw_id(),
-            from: id,
-            to: envelope.from,
-            created_at: draft.now(),
-            status: Some(EnvelopeStatus {
-                ok: false,
-                reason: Some("the node was deleted".to_owned()),
-            }),
-            expectation: Expectation::None,
-            reply_to: Some(envelope.id),
-            synthesized: true,
-            ..envelope
-        };
-        let to = returned.to;
-        draft.record_for(id, Fact::EnvelopeSent(Box::new(returned)));
-        draft.change_node(to, NodeChange::InboxCounted);
-    }
+    draft.step_turn(id, open.id, interrupted);
+    let rested = NodeChange::Rested {
+        status: NodeStatus::Idle,
+        summary: NODE_DELETED.to_owned(),
+    };
+    draft.change_node(id, rested);
 }
 
 /// An edge to create. Names are ids or aliases.
@@ -262,6 +258,7 @@ pub fn connect(
 ) -> Result<Decision<EdgeId>, Rejection> {
     let mut draft = Draft::new(run, around);
     let id = record_edge(&mut draft, &request)?;
+    draft.note_made(MadeId::Edge(id));
     Ok(draft.finish(id))
 }
 
@@ -283,6 +280,7 @@ pub(super) fn record_edge(
     };
     let kind = request.kind.unwrap_or(usual);
     let (from, to) = (from.id, to.id);
+    // Agents connect what is connected already. A second edge would only confuse people.
     let mut edges = draft.run.edges.values();
     let same = edges.find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
     if let Some(id) = same.map(|edge| edge.id) {
@@ -292,13 +290,15 @@ pub(super) fn record_edge(
         EdgeKind::Handoff => "task",
         EdgeKind::Report => "report",
     };
+    let label = request.label.unwrap_or(usual_label);
+    check_name("label", label)?;
     let edge = Edge {
         id: draft.draw_id(),
         from,
         to,
         bidirectional: request.bidirectional.unwrap_or(true),
         kind,
-        label: request.label.unwrap_or(usual_label).to_owned(),
+        label: label.to_owned(),
         gate: request.gate,
     };
     let id = edge.id;

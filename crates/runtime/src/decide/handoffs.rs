@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
-use crate::fact::{Fact, NodeChange};
-use crate::ids::{ArtifactId, EnvelopeId, NodeId};
+use crate::ids::{ArtifactId, EnvelopeId, NodeId, ToolId};
 use crate::input::{Envelope, EnvelopeStatus, Input};
 use crate::live::LiveRun;
 use crate::node::Node;
 use crate::rejection::Rejection;
+use crate::request::MadeId;
 use crate::run::Run;
 use crate::words::{EdgeKind, Expectation};
 
+use super::gates::{self, Delivered, Delivery};
 use super::{Decision, Draft, Surroundings, find_node, schedule};
 
 /// The longest message of an envelope.
@@ -41,16 +42,28 @@ pub fn send_handoff(
     handoff: Handoff<'_>,
 ) -> Result<Decision<EnvelopeId>, Rejection> {
     let mut draft = Draft::new(run, around);
-    let id = record_handoff(&mut draft, handoff)?;
+    let sent = record_handoff(&mut draft, handoff, None)?;
+    draft.note_made(MadeId::Envelope(sent.id));
     schedule::start_ready_turns(&mut draft);
-    Ok(draft.finish(id))
+    Ok(draft.finish(sent.id))
 }
 
+/// An envelope that was recorded.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RecordedHandoff {
+    pub(super) id: EnvelopeId,
+    pub(super) to: NodeId,
+    pub(super) delivered: Delivered,
+}
+
+/// Checks and records an envelope. `tool` is the call that waits if a gate holds it.
 pub(super) fn record_handoff(
     draft: &mut Draft<'_>,
     handoff: Handoff<'_>,
-) -> Result<EnvelopeId, Rejection> {
+    tool: Option<ToolId>,
+) -> Result<RecordedHandoff, Rejection> {
     check_sizes(&handoff)?;
+    // Before anything is recorded: the receiver could not read what does not exist.
     for artifact in handoff.artifacts.iter().chain(&handoff.context_pack) {
         draft
             .archive
@@ -65,7 +78,9 @@ pub(super) fn record_handoff(
     let route = find_route(&draft.run, from, to)?;
     // Agents rarely name the envelope that they answer. Without this, the daemon would send a second
     // answer at the end of the turn.
-    let answered = handoff.reply_to.or_else(|| find_question(from, to));
+    let answered = handoff
+        .reply_to
+        .or_else(|| find_question(&draft.run, from, to));
     if let Some(question) = handoff.reply_to.filter(|id| !to.unanswered.contains(id)) {
         return Err(Rejection::NoSuchQuestion(question));
     }
@@ -89,13 +104,13 @@ pub(super) fn record_handoff(
         synthesized: false,
     };
     let id = envelope.id;
-    let fact = Fact::EnvelopeSent(Box::new(envelope));
-    match turn {
-        Some(turn) => draft.record_in(from, turn, fact),
-        None => draft.record_for(from, fact),
-    }
-    draft.change_node(to, NodeChange::InboxCounted);
-    Ok(id)
+    let delivery = Delivery {
+        envelope,
+        turn,
+        tool,
+    };
+    let delivered = gates::deliver(draft, delivery);
+    Ok(RecordedHandoff { id, to, delivered })
 }
 
 fn check_sizes(handoff: &Handoff<'_>) -> Result<(), Rejection> {
@@ -143,6 +158,7 @@ fn find_route(run: &LiveRun, from: &Node, to: &Node) -> Result<Route, Rejection>
         .filter(|edge| edge.carries(from.id, to.id))
         .peekable();
     if carrying.peek().is_none() {
+        // An agent reads the error, so it names the nodes that would work.
         let reachable = run.nodes().filter(|node| {
             run.edges
                 .values()
@@ -154,16 +170,18 @@ fn find_route(run: &LiveRun, from: &Node, to: &Node) -> Result<Route, Rejection>
             reachable: reachable.map(|node| node.name().to_owned()).collect(),
         });
     }
+    // A task wins where both kinds of edges lead: an answer too many does no harm, a missing one does.
     let is_task = carrying.any(|edge| edge.kind == EdgeKind::Handoff && edge.from == from.id);
     Ok(if is_task { Route::Task } else { Route::Report })
 }
 
 /// The question of the receiver that the sender's open turn consumed and has not answered.
-fn find_question(from: &Node, to: &Node) -> Option<EnvelopeId> {
+fn find_question(run: &LiveRun, from: &Node, to: &Node) -> Option<EnvelopeId> {
+    // A turn that goes on after an interrupt still owes what the interrupted one had read.
     let consumed = from.turn.as_ref()?.consumed.iter();
-    let mut questions = consumed.filter_map(|input| match input {
-        Input::Envelope(envelope) if envelope.from == to.id => Some(envelope.id),
-        Input::Envelope(_) | Input::Message(_) => None,
-    });
-    questions.find(|question| to.unanswered.contains(question))
+    let questions = consumed.filter_map(Input::as_envelope).chain(&from.owed);
+    let mut of_receiver = questions.filter(|question| question.from == to.id);
+    let open = of_receiver
+        .find(|question| to.unanswered.contains(&question.id) && !run.holds_reply_to(question.id));
+    open.map(|question| question.id)
 }

@@ -13,7 +13,8 @@ use crate::run::Run;
 use crate::turn::TurnStage;
 use crate::words::{ArtifactKind, PromptKind};
 
-use super::draft::NewArtifact;
+use super::draft::{ArtifactOwner, NewArtifact};
+use super::output::check_open;
 use super::{Decision, Draft, Surroundings, turns};
 
 /// Records the prompt of a turn and sends it. The artifacts exist before the program gets a byte.
@@ -25,16 +26,20 @@ pub fn send_prompt(
     sources: &PromptSources,
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
-    turns::check_open(&draft, node, turn)?;
+    check_open(&draft, node, turn)?;
     let known = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     let open = known.turn.as_ref().ok_or(Rejection::TurnOver)?;
-    // The user stopped the turn while it was prepared: no program has seen its inputs.
-    if let TurnStage::Interrupting { reason, .. } = &open.stage {
-        let reason = reason.clone();
-        turns::end_unsent(&mut draft, node, turn, reason);
-        return Ok(draft.finish(()));
+    match open.stage {
+        TurnStage::Preparing => {}
+        // The user stopped the turn while it was prepared: no program has seen its inputs.
+        TurnStage::Interrupting { .. } if open.prompt.is_none() => {
+            turns::end_unsent(&mut draft, node, turn);
+            return Ok(draft.finish(()));
+        }
+        TurnStage::Working | TurnStage::Interrupting { .. } => return Err(Rejection::PromptSent),
     }
     let prompt = make_prompt(&draft.run, known, open, sources);
+    // A program that cannot resume gets a full prompt, and would not understand the name.
     let session = known.session.id.clone().filter(|_| sources.resumes);
     let sent = Bytes::from(prompt.sent_text());
     keep_prompt(&mut draft, node, turn, &prompt, &sent);
@@ -85,6 +90,6 @@ fn keep_prompt(
             content,
             diff: None,
         };
-        draft.create_artifact(node, turn, new);
+        draft.create_artifact(ArtifactOwner::turn(node, turn), new);
     }
 }

@@ -5,13 +5,16 @@ use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{ApprovalId, NodeId};
 use crate::input::{Input, InputId};
-use crate::node::BlockReason;
+use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
+use crate::request::MadeId;
 use crate::run::{Run, RunSettings};
 use crate::turn::OpenTurn;
+use crate::verification::VerificationTarget;
 use crate::words::{GlobalMode, Mode, NodeStatus, PausedReason, Phase, RunStatus};
 
-use super::{Decision, Draft, Surroundings, approvals, schedule, turns};
+use super::turns::AfterStop;
+use super::{Decision, Draft, Surroundings, approvals, gates, schedule, turns, verification};
 
 /// Creates a run. Without a title the goal gives one.
 pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings) -> Decision<()> {
@@ -20,6 +23,7 @@ pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings
         settings.title = super::chat::title_of(settings.goal.as_deref().unwrap_or_default());
     }
     draft.record(Fact::RunCreated(Box::new(settings)));
+    draft.note_made(MadeId::Run);
     set_status(&mut draft, RunStatus::Running, None);
     draft.finish(())
 }
@@ -45,6 +49,7 @@ pub fn change_run(
     if let Some(to) = change.status {
         check_move(draft.run.status, to)?;
     }
+    // Settings and modes before the status: turns that start now must follow them.
     if let Some(settings) = change.settings {
         draft.record(Fact::RunConfigured(Box::new(settings)));
     }
@@ -58,6 +63,11 @@ pub fn change_run(
     }
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
+}
+
+/// Records a request for its key alone.
+pub fn note_request(run: &Run, around: Surroundings<'_>) -> Decision<()> {
+    Draft::new(run, around).finish(())
 }
 
 /// Rejects moves that make no sense. The same status again is no move.
@@ -82,10 +92,15 @@ fn move_to(draft: &mut Draft<'_>, to: RunStatus, interrupt: bool) {
             }
         }
         RunStatus::Completed => {
+            verification::cancel(draft, "the user completed the run");
             draft.record(Fact::PhaseChanged(Phase::Done));
             set_status(draft, to, None);
         }
-        RunStatus::Queued | RunStatus::Failed => set_status(draft, to, None),
+        RunStatus::Failed => {
+            verification::cancel(draft, "the user ended the run");
+            set_status(draft, to, None);
+        }
+        RunStatus::Queued => set_status(draft, to, None),
     }
 }
 
@@ -99,6 +114,7 @@ fn set_status(draft: &mut Draft<'_>, status: RunStatus, paused_reason: Option<Pa
 /// Lets a run go on. Nodes that were stopped in a turn are asked to continue.
 fn resume(draft: &mut Draft<'_>) {
     let had_ended = matches!(draft.run.status, RunStatus::Completed | RunStatus::Failed);
+    // Before the status changes: that clears the counters, and the nodes need an event each.
     let stalled = node_ids(draft, |node| node.block == Some(BlockReason::Stall));
     set_status(draft, RunStatus::Running, None);
     if had_ended {
@@ -112,14 +128,14 @@ fn resume(draft: &mut Draft<'_>) {
     }
 }
 
-fn node_ids(draft: &Draft<'_>, is_meant: impl Fn(&crate::node::Node) -> bool) -> Vec<NodeId> {
+fn node_ids(draft: &Draft<'_>, is_meant: impl Fn(&Node) -> bool) -> Vec<NodeId> {
     let meant = draft.run.nodes().filter(|node| is_meant(node));
     meant.map(|node| node.id).collect()
 }
 
 fn interrupt_open_turns(draft: &mut Draft<'_>) {
     for node in node_ids(draft, |node| node.turn.is_some()) {
-        turns::interrupt_for_pause(draft, node);
+        turns::interrupt(draft, node, "paused by the user", AfterStop::Continue);
     }
 }
 
@@ -127,6 +143,12 @@ fn interrupt_open_turns(draft: &mut Draft<'_>) {
 pub fn delete_run(run: &Run, around: Surroundings<'_>) -> Decision<()> {
     let mut draft = Draft::new(run, around);
     draft.record(Fact::RunDeleted);
+    // First of the effects: the commands must not run in files that are being removed.
+    if let Some(verification) = draft.run.verification {
+        let target = VerificationTarget::Run(verification.id);
+        draft.perform(Effect::CancelVerification(target));
+    }
+    gates::cancel_all(&mut draft);
     draft.perform(Effect::RemoveRun);
     draft.finish(())
 }
@@ -154,17 +176,33 @@ pub fn restart(run: &Run, around: Surroundings<'_>, restart: Restart<'_>) -> Dec
             Some(PausedReason::DaemonRestart),
         );
     }
+    // After the status, so that nothing below starts a turn in a run that waits for a person.
     for node in node_ids(&draft, |node| node.turn.is_some()) {
         end_lost_turn(&mut draft, node, restart);
     }
-    // A verification that was under way is lost with its process; the claim can be made again.
-    if draft.run.phase == Phase::Verify {
-        draft.record(Fact::PhaseChanged(Phase::Execute));
+    for node in node_ids(&draft, is_cut_off) {
+        rest_interrupted(&mut draft, node);
     }
+    verification::end_lost(&mut draft);
+    gates::check_again(&mut draft);
     if restart.resume {
         schedule::start_ready_turns(&mut draft);
     }
     draft.finish(())
+}
+
+/// Whether the log ends between the end of a turn and the rest of its node. One decision is written
+/// as one batch, but a log that was cut by a repair may end anywhere.
+fn is_cut_off(node: &Node) -> bool {
+    node.status == NodeStatus::Running && node.turn.is_none()
+}
+
+fn rest_interrupted(draft: &mut Draft<'_>, id: NodeId) {
+    let rested = NodeChange::Rested {
+        status: NodeStatus::Idle,
+        summary: "interrupted by a restart of the server".to_owned(),
+    };
+    draft.change_node(id, rested);
 }
 
 fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
@@ -174,6 +212,7 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
     let interrupted = TurnStep::Interrupted {
         detail: "the server was restarted".to_owned(),
         requeued: lost.requeued,
+        holds: false,
     };
     turns::close_text(draft, id, &lost.open, true);
     turns::close_tools(draft, id, lost.open.id, "the server was restarted");
@@ -182,11 +221,7 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
     for approval in lost.approvals {
         approvals::close(draft, approval, Resolution::denied("provider-restarted"));
     }
-    let rested = NodeChange::Rested {
-        status: NodeStatus::Idle,
-        summary: "interrupted by a restart of the server".to_owned(),
-    };
-    draft.change_node(id, rested);
+    rest_interrupted(draft, id);
     if lost.can_resume {
         turns::send_continue_note(draft, id);
     }

@@ -3,31 +3,32 @@
 //! Worked example, a run that may have two open turns: node A has waited since 10:00, B since 10:02
 //! and C since 10:01. A and C start; B starts when one of them has ended.
 
+use turnkeep_types::Timestamp;
+
 use crate::artifact::Workspace;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::hold::{Hold, find_hold};
+use crate::hold::{Hold, find_capacity_hold, find_hold};
 use crate::ids::{AgentTurnId, NodeId};
 use crate::input::InputId;
+use crate::live::LiveRun;
 use crate::node::Node;
-use crate::turn::TurnCause;
-use crate::words::{GlobalMode, Mode, Phase, RunStatus, WorkspaceKind};
+use crate::words::{GlobalMode, Mode, Phase, RunStatus, TurnCause, WorkspaceKind};
 
-use super::Draft;
+use super::{Capacity, Draft};
 
 /// How many characters of an id a branch name has.
 const SHORT_ID_CHARACTERS: usize = 8;
 
 /// Starts turns until no node is ready. A quiet run in AUTO mode prompts its orchestrators.
 pub(super) fn start_ready_turns(draft: &mut Draft<'_>) {
+    // One after the other: each start takes room that the next node may have needed.
     while let Some(node) = next_ready_node(draft) {
         let consumed = draft.run.node(node).map(|node| node.inbox.ids());
         start_turn(draft, node, TurnCause::Inputs, consumed.unwrap_or_default());
     }
-    if is_quiet(draft) {
-        for node in orchestrators(draft) {
-            start_turn(draft, node, TurnCause::Auto, Vec::new());
-        }
+    if is_quiet(&draft.run, draft.now()) {
+        start_auto_turns(draft);
     }
 }
 
@@ -43,30 +44,62 @@ fn next_ready_node(draft: &Draft<'_>) -> Option<NodeId> {
 }
 
 /// Whether nothing happens in a run that should go on by itself, and nothing will without a prompt.
-fn is_quiet(draft: &Draft<'_>) -> bool {
-    let run = &draft.run;
+/// Capacity is not looked at: a quiet run that finds none is quiet until there is some.
+fn is_quiet(run: &LiveRun, now: Timestamp) -> bool {
     let may_go_on = run.mode == Mode::Auto
         && run.status == RunStatus::Running
         && matches!(run.phase, Phase::Boot | Phase::Execute)
         && run.approvals.is_empty()
-        && draft.capacity().parked_programs.is_empty()
-        && run
-            .nodes()
-            .all(|node| node.retry_at.is_none_or(|at| at <= draft.now()));
+        && run.gates.is_empty();
     let is_waiting = |node: &Node| {
-        let hold = find_hold(run, node, draft.now(), draft.capacity());
-        matches!(hold, Some(Hold::NoInput | Hold::AwaitsReplies(_)))
+        let is_parked = node.retry_at.is_some_and(|retry_at| now < retry_at);
+        // With room for every turn, only the node itself can hold it.
+        let hold = find_hold(run, node, now, Capacity::UNLIMITED);
+        !is_parked && matches!(hold, Some(Hold::NoInput | Hold::AwaitsReplies(_)))
     };
     may_go_on && run.nodes().all(is_waiting)
 }
 
-fn orchestrators(draft: &Draft<'_>) -> Vec<NodeId> {
-    let leads = draft.run.nodes().filter(|node| node.is_orchestrator());
-    let free = draft
-        .capacity()
-        .turns
-        .min(draft.run.settings.limits.open_turns_max);
-    leads.map(|node| node.id).take(free as usize).collect()
+/// Prompts the orchestrators of a quiet run that find room. The one that has rested longest comes
+/// first, so that each gets its turn where only one fits at a time.
+fn start_auto_turns(draft: &mut Draft<'_>) {
+    // A provider that takes nothing now may be the one that a worker needs for the next step.
+    let parked = draft.capacity().parked_programs;
+    let is_parked = |node: &Node| parked.iter().any(|program| program == node.program());
+    if draft.run.nodes().any(is_parked) {
+        return;
+    }
+    for node in orchestrators(&draft.run) {
+        let known = draft.run.node(node);
+        let hold = known
+            .and_then(|node| find_capacity_hold(&draft.run, node, draft.now(), draft.capacity()));
+        if hold.is_none() {
+            start_turn(draft, node, TurnCause::Auto, Vec::new());
+        }
+    }
+}
+
+fn orchestrators(run: &LiveRun) -> Vec<NodeId> {
+    let mut leads: Vec<&Node> = run.nodes().filter(|node| node.is_orchestrator()).collect();
+    // The sort is stable, so equal ones keep the order of their creation.
+    leads.sort_by_key(|node| node.last_turn.as_ref().map(|turn| turn.ended_at));
+    leads.into_iter().map(|node| node.id).collect()
+}
+
+/// Whether a turn would start if other runs used less, or if a program took more.
+///
+/// The server asks this when a turn of another run ends or a pause of a provider is over, and then
+/// calls [`super::pass_time`]. A quiet run in AUTO mode waits like a node with input.
+pub fn waits_for_capacity(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> bool {
+    let waits = |node: &Node| {
+        let hold = find_hold(run, node, now, capacity);
+        // A hold that has just gone counts too: nothing has started the node yet.
+        matches!(
+            hold,
+            None | Some(Hold::ServerFull | Hold::ProgramFull | Hold::ProgramParked)
+        )
+    };
+    run.nodes().any(waits) || (is_quiet(run, now) && !orchestrators(run).is_empty())
 }
 
 fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: Vec<InputId>) {
@@ -132,6 +165,7 @@ fn needs_worktree(draft: &Draft<'_>, node: &Node) -> bool {
 fn branch_name(draft: &Draft<'_>, node: &Node) -> String {
     let short = |id: String| id.chars().take(SHORT_ID_CHARACTERS).collect::<String>();
     let run = short(draft.run.id.to_string());
+    // Person and `git branch` know the alias; the id says nothing to them.
     match &node.settings.alias {
         Some(alias) => format!("turnkeep/{run}/{alias}"),
         None => format!("turnkeep/{run}/{}", short(node.id.to_string())),

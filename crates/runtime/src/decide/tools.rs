@@ -15,10 +15,15 @@ use crate::orchestration::{CreateEdge, OrchestrationCall, SendHandoff, SpawnNode
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::tool::{ToolCall, ToolOutcome};
+use crate::turn::TurnStage;
+use crate::verification::CallPlace;
 use crate::words::MessageRole;
 
+use super::gates::{self, Delivered};
 use super::graph::{EdgeRequest, NodeRequest};
-use super::handoffs::Handoff;
+use super::handoffs::{Handoff, RecordedHandoff};
+use super::output::check_open;
+use super::verification::Claimed;
 use super::{
     Decision, Draft, Surroundings, approvals, find_node, graph, handoffs, schedule, turns,
     verification,
@@ -48,14 +53,6 @@ pub enum ToolAnswer {
     },
 }
 
-/// The call that is being made.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CallPlace {
-    pub(super) node: NodeId,
-    pub(super) turn: AgentTurnId,
-    pub(super) tool: ToolId,
-}
-
 /// Makes a call, or opens the approval that it needs.
 pub fn call_tool(
     run: &Run,
@@ -69,8 +66,9 @@ pub fn call_tool(
         args,
         call,
     } = request;
-    turns::check_open(&draft, node, turn)?;
+    check_open(&draft, node, turn)?;
     let caller = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
+    check_not_stopping(caller)?;
     let needs_approval = check_call(&draft, caller, &call)?;
     let tool = ToolCall {
         id: draft.draw_id(),
@@ -83,6 +81,7 @@ pub fn call_tool(
         turn,
         tool: tool.id,
     };
+    // Before the approval, which shows the call. A denied call is completed like any other.
     draft.record_in(node, turn, Fact::ToolProposed(tool.clone()));
     if needs_approval {
         let context = describe_call(&call);
@@ -97,6 +96,15 @@ pub fn call_tool(
     let answer = run_call(&mut draft, place, tool, call)?;
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(answer))
+}
+
+/// A turn that is being stopped changes nothing any more: nobody would expect it.
+fn check_not_stopping(caller: &Node) -> Result<(), Rejection> {
+    let stage = caller.turn.as_ref().map(|turn| &turn.stage);
+    if matches!(stage, Some(TurnStage::Interrupting { .. })) {
+        return Err(Rejection::TurnStopping);
+    }
+    Ok(())
 }
 
 /// Rejects a call that must not be made. Returns whether it needs a person's approval.
@@ -157,11 +165,17 @@ fn run_call(
     tool: ToolCall,
     call: OrchestrationCall,
 ) -> Result<ToolAnswer, Rejection> {
-    draft.record_in(place.node, place.turn, Fact::ToolStarted(place.tool));
+    draft.record_in(place.node, place.turn, Fact::ToolStarted(tool.clone()));
     let result = match call {
         OrchestrationCall::SpawnNode(spawn) => spawn_node(draft, place.node, &spawn)?,
         OrchestrationCall::CreateEdge(edge) => create_edge(draft, &edge)?,
-        OrchestrationCall::SendHandoff(handoff) => send_handoff(draft, place.node, *handoff)?,
+        OrchestrationCall::SendHandoff(handoff) => {
+            let sent = send_handoff(draft, place, *handoff)?;
+            if sent.delivered == Delivered::Held {
+                return Ok(pending(place));
+            }
+            gates::describe_delivery(&draft.run, sent.id, sent.to)
+        }
         OrchestrationCall::AskUser { question, options } => {
             let subject = ApprovalSubject::Question { options };
             let CallPlace { node, turn, .. } = place;
@@ -169,18 +183,22 @@ fn run_call(
             json!({"pending": true, "approvalId": approval.to_string()})
         }
         OrchestrationCall::CompleteRun { summary } => {
-            if verification::claim_completion(draft, place, &summary) {
-                json!({"accepted": true})
-            } else {
-                return Ok(ToolAnswer::Pending {
-                    tool: place.tool,
-                    approval: None,
-                });
+            match verification::claim_completion(draft, place, &summary) {
+                Claimed::Accepted => json!({"accepted": true}),
+                Claimed::Verifying => return Ok(pending(place)),
             }
         }
     };
     complete_call(draft, place, &Ok(result.clone()));
     Ok(ToolAnswer::Done(result))
+}
+
+/// The call waits for a verification.
+fn pending(place: CallPlace) -> ToolAnswer {
+    ToolAnswer::Pending {
+        tool: place.tool,
+        approval: None,
+    }
 }
 
 fn spawn_node(
@@ -209,7 +227,7 @@ fn spawn_node(
             reply_to: None,
             context_pack: None,
         };
-        handoffs::record_handoff(draft, handoff)?;
+        handoffs::record_handoff(draft, handoff, None)?;
     }
     Ok(answer)
 }
@@ -238,12 +256,11 @@ fn create_edge(draft: &mut Draft<'_>, edge: &CreateEdge) -> Result<Value, Reject
 
 fn send_handoff(
     draft: &mut Draft<'_>,
-    caller: NodeId,
+    place: CallPlace,
     handoff: SendHandoff,
-) -> Result<Value, Rejection> {
-    let to = find_node(&draft.run, &handoff.to)?.id;
+) -> Result<RecordedHandoff, Rejection> {
     let request = Handoff {
-        from: caller,
+        from: place.node,
         to: &handoff.to,
         message: &handoff.message,
         structured: handoff.structured,
@@ -253,13 +270,7 @@ fn send_handoff(
         reply_to: handoff.reply_to,
         context_pack: handoff.context_pack,
     };
-    let id = handoffs::record_handoff(draft, request)?;
-    let receiver = draft.run.node(to).ok_or(Rejection::NodeGone(to))?;
-    Ok(json!({
-        "payloadId": id.to_string(),
-        "queuePosition": receiver.inbox.len(),
-        "targetStatus": receiver.status.word(),
-    }))
+    handoffs::record_handoff(draft, request, Some(place.tool))
 }
 
 /// Makes a call whose approval was given, and answers it.
@@ -267,9 +278,11 @@ pub(super) fn run_approved(draft: &mut Draft<'_>, place: CallPlace, call: &Orche
     let tool = ToolCall {
         id: place.tool,
         name: call.tool_name().to_owned(),
+        // The event that proposed the call has them.
         args: Value::Null,
         provider_id: None,
     };
+    // The graph may have changed since the call was made.
     let checked = match draft.run.node(place.node) {
         Some(caller) => check_call(draft, caller, call).map(drop),
         None => Err(Rejection::NodeGone(place.node)),
@@ -293,18 +306,37 @@ pub(super) fn refuse_call(draft: &mut Draft<'_>, place: CallPlace, reason: Strin
     answer_call(draft, place, result);
 }
 
+/// Tells an agent the outcome of a call that it does not wait for any more.
+pub fn deliver_outcome(
+    run: &Run,
+    around: Surroundings<'_>,
+    node: NodeId,
+    result: &Result<Value, String>,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
+    send_outcome(&mut draft, node, result);
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+fn send_outcome(draft: &mut Draft<'_>, node: NodeId, result: &Result<Value, String>) {
+    let content = match result {
+        Ok(value) => format!("A call that you made earlier is done: {value}"),
+        Err(reason) => format!("A call that you made earlier was refused: {reason}"),
+    };
+    turns::send_message(draft, node, MessageRole::System, content);
+}
+
 /// Answers a call. An agent whose turn is over hears the outcome as a message.
 pub(super) fn answer_call(draft: &mut Draft<'_>, place: CallPlace, result: Result<Value, String>) {
     let open = draft
         .run
         .node(place.node)
         .and_then(|node| node.turn.as_ref());
+    // Another turn of the node does not know of the call.
     if open.is_none_or(|turn| turn.id != place.turn) {
-        let content = match &result {
-            Ok(value) => format!("A call of your earlier turn is done: {value}"),
-            Err(reason) => format!("A call of your earlier turn was refused: {reason}"),
-        };
-        turns::send_message(draft, place.node, MessageRole::System, content);
+        send_outcome(draft, place.node, &result);
         return;
     }
     draft.perform(Effect::AnswerToolCall {

@@ -1,9 +1,11 @@
-//! A turn from its first output to its end.
+//! The end of a turn, and how a turn is stopped.
 //!
 //! Worked example, a turn that a person interrupted while a tool ran. The events are, in this
 //! order: the answer so far as an interrupted final message, the tool completed with an error, the
 //! diff, `turn.interrupted`, and the node at rest. If the node owed another node a reply, the
 //! daemon sends one before the node rests.
+
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, Timestamp};
@@ -11,63 +13,30 @@ use turnkeep_types::{BlobHash, Timestamp};
 use crate::approval::{ApprovalSubject, Resolution};
 use crate::artifact::DiffSummary;
 use crate::effect::Effect;
-use crate::fact::{Fact, NodeChange, StallEvidence, TurnStep};
+use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, NodeId, ToolId};
-use crate::input::{Envelope, EnvelopeStatus, Input, InputId, Message};
+use crate::input::{Input, InputId, Message};
 use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::stall::{TurnSignature, mask_output};
 use crate::tool::ToolOutcome;
-use crate::turn::{OpenTurn, TurnCause, TurnEnd, TurnStage};
-use crate::usage::{BudgetLevel, UsageReport};
+use crate::turn::{OpenTurn, TurnEnd, TurnStage, shorten};
 use crate::words::{
-    ArtifactKind, Expectation, MessageRole, NodeStatus, PausedReason, RunStatus, Verdict,
-    WorkspaceKind,
+    ArtifactKind, MessageRole, NodeStatus, RunStatus, TurnCause, Verdict, WorkspaceKind,
 };
 
-use super::draft::NewArtifact;
-use super::{Decision, Draft, Surroundings, approvals, schedule, verification};
+use super::draft::{ArtifactOwner, NewArtifact};
+use super::output::check_open;
+use super::{
+    Decision, Draft, Surroundings, approvals, gates, limits, replies, schedule, verification,
+};
 
-/// A synthesized reply quotes at most so many characters of the final message.
-const REPLY_CHARACTERS_MAX: usize = 2000;
-/// A node's summary has at most so many characters.
-const SUMMARY_CHARACTERS_MAX: usize = 140;
 /// The pauses before an unavailable provider is tried again.
 const RETRY_PAUSES_MS: [u64; 3] = [2_000, 8_000, 30_000];
 const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
 /// How long a provider is left alone that did not say when it takes more.
 const PARKED_MS: u64 = 15 * 60 * 1000;
-
-/// Something that a program printed in a turn.
-#[derive(Debug, Clone)]
-pub enum Output {
-    /// More text of the answer.
-    Answer(String),
-    /// A whole message of the answer.
-    AnswerFinal(String),
-    /// More text of a thought.
-    Thinking(String),
-    /// A whole thought.
-    ThinkingFinal(String),
-    /// A tool that the program runs without asking.
-    ToolStarted(crate::tool::ToolCall),
-    /// The result of a tool.
-    ToolCompleted {
-        /// The program's own id of the call.
-        provider_id: String,
-        /// The result.
-        outcome: ToolOutcome,
-    },
-    /// What the turn has used.
-    Usage(UsageReport),
-    /// The name of the session.
-    Session(String),
-    /// What the program does, in a few words.
-    Progress(String),
-    /// A line of the error output.
-    Log(String),
-}
 
 /// The end of the program's part of a turn, with the changes that the server found.
 #[derive(Debug, Clone)]
@@ -88,108 +57,32 @@ pub struct DiffTaken {
     pub summary: DiffSummary,
 }
 
-/// Rejects a report about a turn that is not open any more.
-pub(super) fn check_open(
-    draft: &Draft<'_>,
-    node: NodeId,
-    turn: AgentTurnId,
-) -> Result<(), Rejection> {
-    let node = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
-    let open = node.turn.as_ref().is_some_and(|open| open.id == turn);
-    if open && !draft.run.is_deleted {
-        Ok(())
-    } else {
-        Err(Rejection::TurnOver)
-    }
+/// What becomes of a turn's inputs after it was stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AfterStop {
+    /// Inputs that the program has not seen start the next turn.
+    Restart,
+    /// They wait until something new arrives: a person wants the node to be quiet.
+    Hold,
+    /// The agent continues when the run goes on.
+    Continue,
 }
 
-/// Records what a program printed.
-pub fn add_output(
-    run: &Run,
-    around: Surroundings<'_>,
-    node: NodeId,
-    turn: AgentTurnId,
-    output: Output,
-) -> Result<Decision<()>, Rejection> {
-    let mut draft = Draft::new(run, around);
-    check_open(&draft, node, turn)?;
-    match output {
-        Output::Answer(text) => draft.record_in(node, turn, Fact::AnswerDelta(text)),
-        Output::AnswerFinal(content) => {
-            let interrupted = false;
-            let fact = Fact::AnswerFinal {
-                content,
-                interrupted,
-            };
-            draft.record_in(node, turn, fact);
-        }
-        Output::Thinking(text) => draft.record_in(node, turn, Fact::ThinkingDelta(text)),
-        Output::ThinkingFinal(text) => draft.record_in(node, turn, Fact::ThinkingFinal(text)),
-        Output::ToolStarted(call) => {
-            let id = call.id;
-            draft.record_in(node, turn, Fact::ToolProposed(call));
-            draft.record_in(node, turn, Fact::ToolStarted(id));
-        }
-        Output::ToolCompleted {
-            provider_id,
-            outcome,
-        } => complete_provider_tool(&mut draft, node, turn, &provider_id, outcome),
-        Output::Usage(report) => draft.record_in(node, turn, Fact::UsageReported(report)),
-        Output::Session(id) => name_session(&mut draft, node, id),
-        Output::Progress(text) => {
-            draft.record_in(node, turn, Fact::NodeProgressed(shorten(&text)));
-        }
-        Output::Log(text) => draft.record_in(node, turn, Fact::NodeLogged(text)),
-    }
-    Ok(draft.finish(()))
-}
-
-/// Completes the call that the program names. A result for an unknown call is dropped: its call was
-/// completed before, by an interrupt or a denial.
-fn complete_provider_tool(
-    draft: &mut Draft<'_>,
-    node: NodeId,
-    turn: AgentTurnId,
-    provider_id: &str,
-    outcome: ToolOutcome,
-) {
+/// Stops the open turn of a node. Its end is reported later. What the turn waits for is given up now,
+/// so that nothing happens in its name any more.
+pub(super) fn interrupt(draft: &mut Draft<'_>, node: NodeId, reason: &str, after: AfterStop) {
     let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
-    let mut tools = open.into_iter().flat_map(|turn| turn.open_tools.values());
-    let known = tools.find(|tool| tool.call.provider_id.as_deref() == Some(provider_id));
-    if let Some(tool) = known.map(|known| known.call.id) {
-        draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
-    }
-}
-
-fn name_session(draft: &mut Draft<'_>, node: NodeId, id: String) {
-    // A program that is being stopped may name a session that was dropped.
-    let node_state = draft.run.node(node).and_then(|node| node.turn.as_ref());
-    if node_state.is_some_and(|turn| matches!(turn.stage, TurnStage::Interrupting { .. })) {
+    let Some(turn) = open.map(|open| open.id) else {
         return;
-    }
-    // Programs repeat the name in every turn.
-    let known = draft
-        .run
-        .node(node)
-        .and_then(|node| node.session.id.as_ref());
-    if known != Some(&id) {
-        draft.change_node(node, NodeChange::SessionNamed(id));
-    }
-}
-
-/// Stops the open turn of a node. Its end is reported later.
-pub(super) fn interrupt(draft: &mut Draft<'_>, node: NodeId, reason: &str) {
-    stop_turn(draft, node, reason, false);
-}
-
-/// Stops the open turn of a node until the run goes on.
-pub(super) fn interrupt_for_pause(draft: &mut Draft<'_>, node: NodeId) {
-    stop_turn(draft, node, "paused by the user", true);
-}
-
-fn stop_turn(draft: &mut Draft<'_>, node: NodeId, reason: &str, continues: bool) {
-    let reason = reason.to_owned();
-    draft.change_node(node, NodeChange::Interrupting { reason, continues });
+    };
+    let interrupting = NodeChange::Interrupting {
+        reason: reason.to_owned(),
+        continues: after == AfterStop::Continue,
+        holds: after == AfterStop::Hold,
+    };
+    draft.change_node(node, interrupting);
+    verification::cancel_claim_of_turn(draft, turn, reason);
+    gates::cancel_calls(draft, turn, reason);
     draft.perform(Effect::Interrupt(node));
 }
 
@@ -199,15 +92,19 @@ pub(super) fn send_continue_note(draft: &mut Draft<'_>, node: NodeId) {
 }
 
 /// Ends a turn whose prompt was never sent. Its inputs go back.
-pub(super) fn end_unsent(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, reason: String) {
-    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
-    let requeued = open.map_or_else(Vec::new, |turn| ids_of(&turn.consumed));
-    let summary = shorten(&reason);
-    let detail = reason;
-    draft.step_turn(node, turn, TurnStep::Interrupted { detail, requeued });
-    let status = NodeStatus::Idle;
-    draft.change_node(node, NodeChange::Rested { status, summary });
-    schedule::start_ready_turns(draft);
+pub(super) fn end_unsent(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId) {
+    let end = ProgramEnd {
+        node,
+        turn,
+        end: TurnEnd::Interrupted {
+            reason: "interrupted".to_owned(),
+            requeue: true,
+        },
+        // No program has worked, so nothing has changed.
+        diff: DiffTaken::default(),
+        only_waited: false,
+    };
+    finish_turn(draft, &end);
 }
 
 /// Delivers the answer to a question as a message of the person who answered.
@@ -253,41 +150,69 @@ pub fn end_turn(
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
     check_open(&draft, end.node, end.turn)?;
+    finish_turn(&mut draft, end);
+    Ok(draft.finish(()))
+}
+
+fn finish_turn(draft: &mut Draft<'_>, end: &ProgramEnd) {
+    let end = &explain_interrupt(draft, end);
     let failure = failure_of(&end.end);
     // In this order: clients expect no tool, text or approval of a turn behind its diff, and the diff
     // before the end.
-    close_open_parts(&mut draft, end, failure.as_deref());
+    close_open_parts(draft, end, failure.as_deref());
     let changes = !end.diff.patch.is_empty();
-    let diff = record_diff(&mut draft, end);
-    let plan = plan_rest(&draft, end, changes);
-    send_owed_replies(&mut draft, end, diff, &plan);
+    let diff = record_diff(draft, end);
+    let plan = plan_rest(draft, end, changes);
+    // A turn that is tried again may still answer its questions.
+    if !plan.tries_again {
+        replies::send_owed_replies(draft, end, diff);
+    }
     draft.step_turn(end.node, end.turn, plan.step.clone());
-    rest(&mut draft, end, plan);
-    continue_if_resumed(&mut draft, end.node);
-    after_turn(&mut draft, end.node);
-    schedule::start_ready_turns(&mut draft);
-    Ok(draft.finish(()))
+    rest(draft, end, plan);
+    continue_if_resumed(draft, end.node);
+    verification::finish_docs(draft, end.node);
+    limits::check_limits(draft, end.node);
+    schedule::start_ready_turns(draft);
+}
+
+/// A program only knows that it was interrupted; the turn knows why. A turn that was stopped because
+/// it took too long has failed.
+fn explain_interrupt(draft: &Draft<'_>, end: &ProgramEnd) -> ProgramEnd {
+    let mut explained = end.clone();
+    let open = draft.run.node(end.node).and_then(|node| node.turn.as_ref());
+    let stage = open.map(|open| &open.stage);
+    if let (TurnEnd::Interrupted { requeue, .. }, Some(TurnStage::Interrupting { reason, .. })) =
+        (&end.end, stage)
+    {
+        let (reason, requeue) = (reason.clone(), *requeue);
+        explained.end = if reason.starts_with(super::clock::TIMED_OUT) {
+            TurnEnd::Failed { reason }
+        } else {
+            TurnEnd::Interrupted { reason, requeue }
+        };
+    }
+    explained
 }
 
 /// The run may have gone on before the turn that its pause stopped had ended.
 fn continue_if_resumed(draft: &mut Draft<'_>, id: NodeId) {
-    let is_due = draft
-        .run
-        .node(id)
-        .is_some_and(|node| node.continue_note_due);
+    let node = draft.run.node(id);
+    let is_due = node.is_some_and(|node| node.continue_note_due);
     if is_due && draft.run.status == RunStatus::Running {
         send_continue_note(draft, id);
     }
 }
 
 /// Why open tools and approvals of a turn are given up; `None` if it completed.
-fn failure_of(end: &TurnEnd) -> Option<String> {
+pub(super) fn failure_of(end: &TurnEnd) -> Option<String> {
     match end {
         TurnEnd::Completed => None,
         TurnEnd::Interrupted { reason, .. }
         | TurnEnd::Failed { reason }
         | TurnEnd::Unavailable { reason } => Some(reason.clone()),
-        TurnEnd::RateLimited { .. } => Some("the provider takes no more for now".to_owned()),
+        TurnEnd::RateLimited { .. } | TurnEnd::RateLimitedFor { .. } => {
+            Some("the provider takes no more for now".to_owned())
+        }
     }
 }
 
@@ -318,11 +243,9 @@ pub(super) fn close_text(draft: &mut Draft<'_>, node: NodeId, open: &OpenTurn, i
 
 /// Completes the tools that a turn left open.
 pub(super) fn close_tools(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, reason: &str) {
-    let tools: Vec<ToolId> = draft
-        .run
-        .node(node)
-        .and_then(|node| node.turn.as_ref())
-        .map_or_else(Vec::new, |turn| turn.open_tools.keys().copied().collect());
+    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    let tools: Vec<ToolId> =
+        open.map_or_else(Vec::new, |turn| turn.open_tools.keys().copied().collect());
     for tool in tools {
         let outcome = ToolOutcome::abandoned(reason);
         draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
@@ -360,7 +283,7 @@ fn record_diff(draft: &mut Draft<'_>, end: &ProgramEnd) -> ArtifactId {
         content: end.diff.patch.clone(),
         diff: Some(summary),
     };
-    draft.create_artifact(end.node, end.turn, new)
+    draft.create_artifact(ArtifactOwner::turn(end.node, end.turn), new)
 }
 
 /// How a turn is recorded as ended, and what becomes of its node.
@@ -373,7 +296,8 @@ struct RestPlan {
 }
 
 fn plan_rest(draft: &Draft<'_>, end: &ProgramEnd, changed_files: bool) -> RestPlan {
-    let Some(open) = draft.run.node(end.node).and_then(|node| node.turn.as_ref()) else {
+    let node = draft.run.node(end.node);
+    let Some((node, open)) = node.and_then(|node| Some((node, node.turn.as_ref()?))) else {
         return plan_failure("the turn is gone".to_owned());
     };
     match &end.end {
@@ -387,22 +311,16 @@ fn plan_rest(draft: &Draft<'_>, end: &ProgramEnd, changed_files: bool) -> RestPl
             },
             tries_again: false,
         },
-        TurnEnd::Interrupted { reason, requeue } => plan_interrupt(open, reason, *requeue),
+        TurnEnd::Interrupted { reason, requeue } => plan_interrupt(node, open, reason, *requeue),
         TurnEnd::Failed { reason } => plan_failure(reason.clone()),
         TurnEnd::Unavailable { reason } => plan_retry(draft.now(), open, reason),
         TurnEnd::RateLimited { until } => {
-            let retry_at = until.unwrap_or(Timestamp(draft.now().0 + PARKED_MS));
-            RestPlan {
-                step: TurnStep::Interrupted {
-                    detail: "rate limited".to_owned(),
-                    requeued: ids_of(&open.consumed),
-                },
-                change: NodeChange::Parked {
-                    retry_at,
-                    summary: "waits until its provider takes more".to_owned(),
-                },
-                tries_again: true,
-            }
+            let parked_until = Timestamp(draft.now().0.saturating_add(PARKED_MS));
+            plan_parking(open, until.unwrap_or(parked_until))
+        }
+        TurnEnd::RateLimitedFor { wait } => {
+            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(PARKED_MS);
+            plan_parking(open, Timestamp(draft.now().0.saturating_add(wait_ms)))
         }
     }
 }
@@ -424,24 +342,27 @@ fn sign(end: &ProgramEnd, open: &OpenTurn, changed_files: bool) -> TurnSignature
     }
 }
 
-fn plan_interrupt(open: &OpenTurn, reason: &str, requeue: bool) -> RestPlan {
+fn plan_interrupt(node: &Node, open: &OpenTurn, reason: &str, requeue: bool) -> RestPlan {
     // Inputs that no program has seen are never consumed.
-    let requeue = requeue || open.prompt.is_none();
-    let requeued = if requeue {
+    let is_unseen = requeue || open.prompt.is_none();
+    let requeued = if is_unseen {
         ids_of(&open.consumed)
     } else {
         Vec::new()
     };
+    // Something new has arrived already, so there is nothing to wait for.
+    let holds = open.holds_inputs() && !requeued.is_empty() && node.inbox.is_empty();
     RestPlan {
         step: TurnStep::Interrupted {
             detail: reason.to_owned(),
             requeued,
+            holds,
         },
         change: NodeChange::Rested {
             status: NodeStatus::Idle,
             summary: shorten(reason),
         },
-        tries_again: requeue,
+        tries_again: is_unseen,
     }
 }
 
@@ -473,68 +394,26 @@ fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str) -> RestPlan {
             requeued: ids_of(&open.consumed),
         },
         change: NodeChange::Parked {
-            retry_at: Timestamp(now.0 + pause),
+            retry_at: Timestamp(now.0.saturating_add(*pause)),
             summary: shorten(&format!("tries again: {reason}")),
         },
         tries_again: true,
     }
 }
 
-/// Sends a reply for every question that the turn consumed and did not answer.
-fn send_owed_replies(draft: &mut Draft<'_>, end: &ProgramEnd, diff: ArtifactId, plan: &RestPlan) {
-    if plan.tries_again {
-        return;
-    }
-    let Some(node) = draft.run.node(end.node) else {
-        return;
-    };
-    let Some(open) = node.turn.clone().filter(|turn| !turn.continues_later()) else {
-        return;
-    };
-    let consumed = open.consumed.iter().filter_map(|input| match input {
-        Input::Envelope(question) => Some((**question).clone()),
-        Input::Message(_) => None,
-    });
-    let questions: Vec<Envelope> = node.owed.iter().cloned().chain(consumed).collect();
-    for question in &questions {
-        // A reply takes the question off the asker's list, whoever wrote it.
-        let asker = draft.run.node(question.from);
-        let is_owed = question.expectation == Expectation::Required
-            && asker.is_some_and(|asker| asker.unanswered.contains(&question.id));
-        if is_owed {
-            let reply = synthesize_reply(draft, end, question, &open, diff);
-            let to = reply.to;
-            draft.record_in(end.node, end.turn, Fact::EnvelopeSent(Box::new(reply)));
-            draft.change_node(to, NodeChange::InboxCounted);
-        }
-    }
-}
-
-fn synthesize_reply(
-    draft: &mut Draft<'_>,
-    end: &ProgramEnd,
-    question: &Envelope,
-    open: &OpenTurn,
-    diff: ArtifactId,
-) -> Envelope {
-    let failure = failure_of(&end.end);
-    let text = open.final_text.as_deref().unwrap_or("(no message)");
-    Envelope {
-        id: draft.draw_id(),
-        from: end.node,
-        to: question.from,
-        created_at: draft.now(),
-        message: text.chars().take(REPLY_CHARACTERS_MAX).collect(),
-        structured: None,
-        artifacts: vec![diff],
-        status: Some(EnvelopeStatus {
-            ok: failure.is_none(),
-            reason: failure,
-        }),
-        expectation: Expectation::None,
-        reply_to: Some(question.id),
-        context_pack: None,
-        synthesized: true,
+/// A rate limit is no failure: the inputs wait until the provider takes more.
+fn plan_parking(open: &OpenTurn, retry_at: Timestamp) -> RestPlan {
+    RestPlan {
+        step: TurnStep::Interrupted {
+            detail: "rate limited".to_owned(),
+            requeued: ids_of(&open.consumed),
+            holds: false,
+        },
+        change: NodeChange::Parked {
+            retry_at,
+            summary: "waits until its provider takes more".to_owned(),
+        },
+        tries_again: true,
     }
 }
 
@@ -551,78 +430,17 @@ fn rest(draft: &mut Draft<'_>, end: &ProgramEnd, plan: RestPlan) {
     if violations.is_empty() || !is_shared {
         return;
     }
-    let summary = shorten(&format!(
-        "wrote files that it may not write: {}",
-        violations.join(", ")
-    ));
-    let reason = BlockReason::Violation {
-        turn: end.turn,
-        paths: violations.iter().cloned().collect(),
-    };
+    let paths: BTreeSet<String> = violations.iter().cloned().collect();
+    let summary = describe_violation(&paths);
+    let turn = end.turn;
+    let reason = BlockReason::Violation { turn, paths };
     draft.change_node(end.node, NodeChange::Blocked { reason, summary });
 }
 
-/// Completes a run whose documents are done, and stops one that goes in circles or has used up its
-/// budget.
-fn after_turn(draft: &mut Draft<'_>, id: NodeId) {
-    verification::finish_docs(draft, id);
-    let limits = draft.run.settings.limits;
-    let stall = draft
-        .run
-        .node(id)
-        .and_then(|node| node.stalls.find_stall(limits.stall_after));
-    // A violation is the older reason, and its files would be forgotten.
-    let is_blocked = draft.run.node(id).is_some_and(|node| node.block.is_some());
-    if let Some(stall) = stall.filter(|_| !is_blocked) {
-        let last = draft
-            .run
-            .node(id)
-            .and_then(|node| node.last_turn.as_ref()?.final_text.clone());
-        let evidence = StallEvidence {
-            stall,
-            summaries: last.iter().map(|text| shorten(text)).collect(),
-            verification_failure: None,
-        };
-        let summary = format!("goes in circles: {}", evidence.stall.reason);
-        draft.record_for(id, Fact::Stalled(evidence));
-        let reason = BlockReason::Stall;
-        draft.change_node(id, NodeChange::Blocked { reason, summary });
-        pause(draft, PausedReason::Stall);
-    }
-    fail_if_all_failed(draft);
-    if draft.run.settings.budget.level(&draft.run.usage) == BudgetLevel::UsedUp {
-        pause(draft, PausedReason::Budget);
-    }
-}
-
-/// A run in which every node has failed and nothing waits cannot go on by itself.
-fn fail_if_all_failed(draft: &mut Draft<'_>) {
-    let has_failed = |node: &Node| node.status == NodeStatus::Failed && node.inbox.is_empty();
-    if draft.run.status == RunStatus::Running && draft.run.nodes().all(has_failed) {
-        draft.record(Fact::RunStatusChanged {
-            status: RunStatus::Failed,
-            paused_reason: None,
-        });
-    }
-}
-
-/// Pauses a run that is running.
-pub(super) fn pause(draft: &mut Draft<'_>, reason: PausedReason) {
-    // A run that was paused for another reason keeps that reason.
-    if draft.run.status == RunStatus::Running {
-        draft.record(Fact::RunStatusChanged {
-            status: RunStatus::Paused,
-            paused_reason: Some(reason),
-        });
-    }
-}
-
-/// The first line of a text, cut to the length of a summary.
-pub(super) fn shorten(text: &str) -> String {
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
-    line.chars().take(SUMMARY_CHARACTERS_MAX).collect()
+pub(super) fn describe_violation(paths: &BTreeSet<String>) -> String {
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    shorten(&format!(
+        "wrote files that it may not write: {}",
+        paths.join(", ")
+    ))
 }

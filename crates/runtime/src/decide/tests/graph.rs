@@ -1,0 +1,212 @@
+//! Adding and deleting nodes.
+
+use super::*;
+
+#[test]
+fn a_deleted_node_returns_its_mail() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let worker = scenario.add("worker", "implementer");
+    scenario.connect("lead", "worker");
+    scenario.chat("lead", "Go");
+    scenario.send(lead, "worker", "Please build it").unwrap();
+    scenario
+        .take(|run, around| delete_node(run, around, worker))
+        .unwrap();
+    let inbox = &scenario.run.live.node(lead).unwrap().inbox;
+    assert_eq!(inbox.len(), 1);
+    assert!(scenario.run.live.edges.is_empty());
+    assert!(scenario.run.live.node(lead).unwrap().unanswered.is_empty());
+}
+
+#[test]
+fn a_child_is_never_freer_than_its_parent() {
+    let mut scenario = Scenario::begin(settings());
+    let parent = scenario.add("parent", "reviewer");
+    let wanted = NodeSettings {
+        permissions: Permissions {
+            cli: CliPermissions::Skip,
+            spawn_requires_approval: false,
+        },
+        ..node_settings("child", "reviewer")
+    };
+    let request = NodeRequest {
+        settings: wanted,
+        parent: Some(parent),
+    };
+    let child = scenario
+        .take(|run, around| add_node(run, around, request))
+        .unwrap();
+    let permissions = scenario.run.live.node(child).unwrap().settings.permissions;
+    assert_eq!(permissions.cli, CliPermissions::Gated);
+    assert!(permissions.spawn_requires_approval);
+    let writer = NodeRequest {
+        settings: node_settings("writer", "implementer"),
+        parent: Some(parent),
+    };
+    let refused = scenario
+        .take(|run, around| add_node(run, around, writer))
+        .unwrap_err();
+    assert_eq!(refused, Rejection::RightNotHeld("writeCode"));
+}
+
+#[test]
+fn deleting_a_node_ends_its_turn_and_everything_in_it() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let worker = scenario.add("worker", "implementer");
+    scenario.connect("lead", "worker");
+    scenario.chat("lead", "Go");
+    scenario.send(lead, "worker", "Please build it").unwrap();
+    scenario.pass(300);
+    prepare(&mut scenario, worker, "You write code.");
+    ask(&mut scenario, worker, "make");
+    let turn = scenario.turn(worker).unwrap();
+    let half = Output::Answer("half a senten".to_owned());
+    scenario
+        .take(|run, around| add_output(run, around, worker, turn, half))
+        .unwrap();
+    let before = scenario.log.len();
+    scenario
+        .take(|run, around| delete_node(run, around, worker))
+        .unwrap();
+    assert_eq!(
+        scenario.names_from(before),
+        [
+            "edge.deleted",
+            "approval.resolved",
+            "node.patch",
+            "message.assistant.final",
+            "tool.completed",
+            "turn.interrupted",
+            "node.patch",
+            "handoff.sent",
+            "node.patch",
+            "node.deleted",
+        ]
+    );
+    // The question that it had read comes back, because its answer was awaited.
+    let lead = scenario.run.live.node(lead).unwrap();
+    assert!(lead.unanswered.is_empty());
+    assert_eq!(lead.inbox.len(), 1);
+    assert!(scenario.run.live.approvals.is_empty());
+}
+
+#[test]
+fn a_deleted_node_names_the_messages_that_it_never_read() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.add("b", "implementer");
+    scenario.chat("a", "First");
+    let first = scenario
+        .run
+        .live
+        .node(node)
+        .unwrap()
+        .turn
+        .as_ref()
+        .unwrap()
+        .consumed[0]
+        .id();
+    scenario.chat("a", "Second");
+    let second = scenario.run.live.node(node).unwrap().inbox.ids()[0];
+    let question = OrchestrationCall::AskUser {
+        question: "Which colour?".to_owned(),
+        options: Vec::new(),
+    };
+    call(&mut scenario, node, question).unwrap();
+    scenario
+        .take(|run, around| delete_node(run, around, node))
+        .unwrap();
+    // The prompt was not sent, so the first message was not read either. The question of a node that
+    // is gone has no answer, so none is invented.
+    let Some(Fact::NodeDeleted { dropped }) = scenario.log.last().map(|event| &event.fact) else {
+        panic!("the node is deleted last");
+    };
+    assert_eq!(dropped, &[first, second]);
+}
+
+#[test]
+fn names_stay_on_one_line_and_are_bounded() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    let long = "x".repeat(81);
+    for (label, is_good) in [
+        ("The reviewer of the payment service", true),
+        ("审查员", true),
+        ("x", true),
+        ("", false),
+        ("  ", false),
+        (long.as_str(), false),
+        (&long[..80], true),
+        ("two\nlines", false),
+        ("a bell \u{7}", false),
+        ("a line\u{2028}separator", false),
+    ] {
+        let named = NodeSettings {
+            label: label.to_owned(),
+            ..node_settings("a", "implementer")
+        };
+        let changed = scenario.take(|run, around| change_node(run, around, node, named.clone()));
+        assert_eq!(changed.is_ok(), is_good, "{label:?}");
+        let request = NodeRequest {
+            settings: NodeSettings {
+                alias: None,
+                ..named
+            },
+            parent: None,
+        };
+        let draft = super::super::graph::check_request(&scenario.run.live, &request);
+        assert_eq!(draft.is_ok(), is_good, "{label:?}");
+    }
+    let refused = NodeSettings {
+        label: long,
+        ..node_settings("a", "implementer")
+    };
+    let error = scenario
+        .take(|run, around| change_node(run, around, node, refused))
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "`label` must have 1 to 80 characters and no line break or control character"
+    );
+}
+
+#[test]
+fn a_child_orchestrator_of_another_node_still_needs_approval_to_spawn() {
+    let mut scenario = Scenario::begin(settings());
+    let parent = scenario.add("parent", "reviewer");
+    // Whatever the settings of the parent say: it does not lead, so it always needs approval.
+    let mut free = node_settings("parent", "reviewer");
+    free.permissions.spawn_requires_approval = false;
+    free.capabilities.spawn_nodes = true;
+    scenario
+        .take(|run, around| change_node(run, around, parent, free))
+        .unwrap();
+    let request = NodeRequest {
+        settings: node_settings("child", "orchestrator"),
+        parent: Some(parent),
+    };
+    let child = scenario
+        .take(|run, around| add_node(run, around, request))
+        .unwrap();
+    let permissions = scenario.run.live.node(child).unwrap().settings.permissions;
+    assert!(permissions.spawn_requires_approval);
+}
+
+#[test]
+fn a_node_that_only_delegates_cannot_give_the_right_to_write() {
+    let mut scenario = Scenario::begin(settings());
+    let parent = scenario.add("parent", "implementer");
+    let mut delegates = node_settings("parent", "implementer");
+    delegates.capabilities.delegate_only = true;
+    scenario
+        .take(|run, around| change_node(run, around, parent, delegates))
+        .unwrap();
+    let request = NodeRequest {
+        settings: node_settings("child", "implementer"),
+        parent: Some(parent),
+    };
+    let refused = scenario.take(|run, around| add_node(run, around, request));
+    assert_eq!(refused, Err(Rejection::RightNotHeld("writeCode")));
+}

@@ -1,0 +1,176 @@
+//! Pausing, resuming, restarting and deleting runs.
+
+use super::*;
+
+#[test]
+fn a_paused_run_starts_nothing_and_loses_nothing() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    let pause = RunChange {
+        status: Some(RunStatus::Paused),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, pause))
+        .unwrap();
+    scenario.chat("a", "Go");
+    assert_eq!(scenario.turn(node), None);
+    let resume = RunChange {
+        status: Some(RunStatus::Running),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, resume))
+        .unwrap();
+    assert!(scenario.turn(node).is_some());
+}
+
+#[test]
+fn the_moves_between_statuses_are_those_of_the_table() {
+    use RunStatus::{Completed, Failed, Paused, Queued, Running};
+    for from in RunStatus::ALL {
+        for to in RunStatus::ALL {
+            let mut scenario = Scenario::begin(settings());
+            let set = Fact::RunStatusChanged {
+                status: *from,
+                paused_reason: None,
+            };
+            let seq = scenario.run.live.last_seq + 1;
+            let event = Event {
+                id: scenario.ids.draw(),
+                seq,
+                at: scenario.now,
+                node: None,
+                turn: None,
+                request: None,
+                made: None,
+                fact: set,
+            };
+            scenario.run.apply(&event);
+            scenario.log.push(event);
+            let change = RunChange {
+                status: Some(*to),
+                ..RunChange::default()
+            };
+            let moved = scenario.take(|run, around| change_run(run, around, change));
+            let is_legal = from == to
+                || *to == Running
+                || matches!((from, to), (Queued | Running, Paused))
+                || matches!((from, to), (Running | Paused, Completed | Failed));
+            assert_eq!(moved.is_ok(), is_legal, "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn a_restart_loses_no_input_and_consumes_none_twice() {
+    let mut scenario = Scenario::begin(settings());
+    let (a, b) = (
+        scenario.add("a", "implementer"),
+        scenario.add("b", "implementer"),
+    );
+    scenario.chat("a", "one");
+    scenario.chat("b", "two");
+    ask(&mut scenario, b, "make");
+    let turn = scenario.turn(a).unwrap();
+    let named = Output::Session("s-1".to_owned());
+    scenario
+        .take(|run, around| add_output(run, around, a, turn, named))
+        .unwrap();
+    let program = ["claude".to_owned()];
+    let found = Restart {
+        resume: false,
+        resumable_programs: &program,
+    };
+    scenario
+        .take(|run, around| Ok(restart(run, around, found)))
+        .unwrap();
+    assert_eq!(scenario.run.live.status, RunStatus::Paused);
+    assert_eq!(
+        scenario.run.live.paused_reason,
+        Some(PausedReason::DaemonRestart)
+    );
+    assert!(scenario.run.live.approvals.is_empty());
+    for node in [a, b] {
+        // Neither prompt was sent, so both inputs are back.
+        let node = scenario.run.live.node(node).unwrap();
+        assert_eq!((node.inbox.len(), node.status), (1, NodeStatus::Idle));
+    }
+    let consumed: Vec<InputId> = scenario
+        .log
+        .iter()
+        .filter_map(|event| match &event.fact {
+            Fact::TurnStepped(TurnStep::Started { consumed, .. }) => Some(consumed.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(consumed.len(), 2);
+}
+
+#[test]
+fn nothing_happens_in_a_deleted_run() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let turn = scenario.turn(node).unwrap();
+    scenario
+        .take(|run, around| Ok(delete_run(run, around)))
+        .unwrap();
+    let before = scenario.log.len();
+    let late = Output::AnswerFinal("late".to_owned());
+    let refused = scenario.take(|run, around| add_output(run, around, node, turn, late));
+    assert_eq!(refused, Err(Rejection::TurnOver));
+    assert_eq!(scenario.log.len(), before);
+}
+
+#[test]
+fn a_turn_that_a_pause_stopped_continues_and_still_answers_its_question() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let worker = scenario.add("worker", "implementer");
+    scenario.connect("lead", "worker");
+    scenario.chat("lead", "Go");
+    scenario.send(lead, "worker", "Please build it").unwrap();
+    scenario.complete(lead, "Handed over.");
+    scenario.pass(300);
+    prepare(&mut scenario, worker, "You write code.");
+    let pause = RunChange {
+        status: Some(RunStatus::Paused),
+        interrupt: true,
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, pause))
+        .unwrap();
+    let resume = RunChange {
+        status: Some(RunStatus::Running),
+        ..RunChange::default()
+    };
+    // The run goes on before the program has stopped.
+    scenario
+        .take(|run, around| change_run(run, around, resume))
+        .unwrap();
+    let reason = "paused by the user".to_owned();
+    scenario.end(
+        worker,
+        TurnEnd::Interrupted {
+            reason,
+            requeue: false,
+        },
+    );
+    assert_eq!(scenario.run.live.node(lead).unwrap().unanswered.len(), 1);
+    let turn = scenario
+        .run
+        .live
+        .node(worker)
+        .unwrap()
+        .turn
+        .as_ref()
+        .unwrap();
+    assert!(
+        matches!(&turn.consumed[..], [Input::Message(note)] if note.role == MessageRole::System)
+    );
+    scenario.complete(worker, "Built.");
+    assert!(scenario.run.live.node(lead).unwrap().unanswered.is_empty());
+}

@@ -1,0 +1,247 @@
+//! What the events of one node do to that node.
+//!
+//! A node has at most one open turn. Its status follows its turn: running while one is open, blocked
+//! while a person must decide, idle or failed otherwise.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use turnkeep_types::Timestamp;
+
+use super::low_since;
+use crate::fact::{NodeChange, TurnStep};
+use crate::ids::{AgentTurnId, EnvelopeId};
+use crate::input::{Envelope, Input, InputId};
+use crate::node::{BlockReason, Node, NodeSettings, Session};
+use crate::stall::StallHistory;
+use crate::turn::{EndedTurn, OpenTurn, TurnProgress, TurnStage, shorten};
+use crate::words::{Expectation, NodeStatus, TurnCause};
+
+pub(super) fn change_node(node: &mut Node, at: Timestamp, change: &NodeChange) {
+    let status = node.status;
+    node.last_activity_at = at;
+    match change {
+        NodeChange::Configured(settings) => configure(node, at, settings),
+        // The event exists for clients, which do not fold inboxes themselves.
+        NodeChange::InboxCounted => {}
+        NodeChange::InboxCleared => drop(node.inbox.remove_all()),
+        NodeChange::Retried => retry(node),
+        NodeChange::TurnOpened => node.status = NodeStatus::Running,
+        NodeChange::Blocked { reason, summary } => {
+            node.status = NodeStatus::Blocked;
+            node.block = Some(reason.clone());
+            node.summary.clone_from(summary);
+        }
+        NodeChange::Unblocked => unblock(node),
+        NodeChange::Rested { status, summary } => {
+            // Approvals may stay open behind a completed turn, but nothing waits for them.
+            node.block = None;
+            node.status = *status;
+            node.summary.clone_from(summary);
+        }
+        NodeChange::Parked { retry_at, summary } => {
+            // Not failed: nothing is wrong with the node, and a person need not act.
+            node.status = NodeStatus::Idle;
+            node.retry_at = Some(*retry_at);
+            node.summary.clone_from(summary);
+        }
+        NodeChange::Interrupting {
+            reason,
+            continues,
+            holds,
+        } => {
+            if let Some(turn) = &mut node.turn {
+                turn.stage = TurnStage::Interrupting {
+                    since: at,
+                    reason: reason.clone(),
+                    continues: *continues,
+                    holds: *holds,
+                };
+            }
+            node.summary.clone_from(reason);
+        }
+        // A new session may have its name before the prompt that recalls the last turns.
+        NodeChange::SessionNamed { id, .. } => node.session.id = Some(id.clone()),
+        NodeChange::SessionDropped { lost, .. } => drop_session(node, *lost),
+        NodeChange::WorkspaceFixed(workspace) => node.workspace = Some(workspace.clone()),
+        NodeChange::WorkspaceReleased => node.workspace = None,
+    }
+    if node.status != status {
+        node.status_since = at;
+    }
+}
+
+fn configure(node: &mut Node, at: Timestamp, settings: &NodeSettings) {
+    node.settings = settings.clone();
+    // A raised budget may be fine again.
+    node.budget_low_since = low_since(node.budget_level(), node.budget_low_since, at);
+}
+
+fn drop_session(node: &mut Node, lost: bool) {
+    node.session = Session {
+        was_lost: lost,
+        ..Session::default()
+    };
+    // The old session's repetitions say nothing about the new one.
+    node.stalls = StallHistory::default();
+    // The pause was the old provider's.
+    node.retry_at = None;
+}
+
+/// Ends a block. An open turn goes on.
+fn unblock(node: &mut Node) {
+    if node.block.take() == Some(BlockReason::Stall) {
+        node.stalls = StallHistory::default();
+    }
+    node.status = if node.turn.is_some() {
+        NodeStatus::Running
+    } else {
+        NodeStatus::Idle
+    };
+}
+
+/// Lets inputs start again: those of a failed turn, or those that a person stopped.
+fn retry(node: &mut Node) {
+    node.inputs_held = false;
+    if let Some(last) = node.last_turn.as_mut().filter(|last| last.failed) {
+        last.failed = false;
+        node.inbox.put_back(std::mem::take(&mut last.consumed));
+    }
+}
+
+/// Applies a step of a turn. `held_replies` are the questions whose replies wait at a gate.
+pub(super) fn step_turn(
+    node: &mut Node,
+    at: Timestamp,
+    turn: AgentTurnId,
+    step: &TurnStep,
+    held_replies: &BTreeSet<EnvelopeId>,
+) {
+    match step {
+        TurnStep::Started { .. } => open_turn(node, at, turn, step),
+        TurnStep::WaitingForModel {
+            prompt,
+            prompt_hash,
+        } => {
+            // Recorded when the prompt is sent, so that the next turn can send only what is new.
+            node.session.prompt_hash = Some(*prompt_hash);
+            node.session.was_lost = false;
+            if let Some(open) = &mut node.turn {
+                open.stage = TurnStage::Working;
+                open.prompt = Some(*prompt);
+                open.last_output_at = at;
+            }
+        }
+        TurnStep::ToolPending | TurnStep::AwaitingApproval => {}
+        TurnStep::Completed { signature } => {
+            node.failed_attempts = 0;
+            node.owed.extend(questions_of(node, &[]));
+            node.owed.retain(|owed| held_replies.contains(&owed.id));
+            node.stalls.add_turn(turn, signature, last_words(node));
+            end_turn(node, at, &[], false);
+        }
+        TurnStep::Interrupted {
+            requeued, holds, ..
+        } => {
+            count_idle_auto_turn(node, turn);
+            node.continue_note_due = continues_later(node) && requeued.is_empty();
+            node.owed.extend(questions_of(node, requeued));
+            node.inputs_held = *holds;
+            end_turn(node, at, requeued, false);
+        }
+        TurnStep::Failed { requeued, .. } => {
+            count_idle_auto_turn(node, turn);
+            // Only a turn that is tried again counts as an attempt.
+            node.failed_attempts = if requeued.is_empty() {
+                0
+            } else {
+                node.failed_attempts + 1
+            };
+            end_turn(node, at, requeued, true);
+        }
+    }
+}
+
+/// What the open turn said last, in a line.
+fn last_words(node: &Node) -> String {
+    let open = node.turn.as_ref();
+    let text = open.and_then(|turn| turn.final_text.as_deref());
+    shorten(text.unwrap_or_default())
+}
+
+fn continues_later(node: &Node) -> bool {
+    node.turn.as_ref().is_some_and(OpenTurn::continues_later)
+}
+
+/// Counts an automatic turn that did not complete. Without this, a program that always fails would
+/// be prompted for ever.
+fn count_idle_auto_turn(node: &mut Node, turn: AgentTurnId) {
+    let open = node.turn.as_ref();
+    if open.is_some_and(|turn| turn.cause == TurnCause::Auto) {
+        node.stalls.add_idle_auto_turn(turn);
+    }
+}
+
+/// The questions of the open turn that are not put back. The agent has read them, and owes answers
+/// when it continues.
+fn questions_of(node: &Node, requeued: &[InputId]) -> Vec<Envelope> {
+    let consumed = node.turn.iter().flat_map(|turn| &turn.consumed);
+    let kept = consumed.filter(|input| !requeued.contains(&input.id()));
+    kept.filter_map(Input::as_envelope)
+        .filter(|question| question.expectation == Expectation::Required)
+        .cloned()
+        .collect()
+}
+
+fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
+    let TurnStep::Started {
+        cause,
+        consumed,
+        mode,
+        global_mode,
+        attempt,
+    } = step
+    else {
+        return;
+    };
+    node.continue_note_due = false;
+    node.inputs_held = false;
+    node.woken_at = None;
+    node.retry_at = None;
+    // Late replies to older questions still settle `unanswered`, but nothing waits for them.
+    node.awaited_replies.clear();
+    node.turn = Some(OpenTurn {
+        id,
+        cause: *cause,
+        stage: TurnStage::Preparing,
+        started_at: at,
+        last_output_at: at,
+        consumed: node.inbox.remove(consumed),
+        mode: *mode,
+        global_mode: *global_mode,
+        prompt: None,
+        attempt: *attempt,
+        unfinished_text: String::new(),
+        final_text: None,
+        open_tools: BTreeMap::new(),
+        progress: TurnProgress::default(),
+        silence_warned: false,
+    });
+}
+
+/// Ends the open turn and puts the named inputs back into the inbox.
+fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], failed: bool) {
+    let Some(turn) = node.turn.take() else {
+        return;
+    };
+    let is_requeued = |input: &Input| requeued.contains(&input.id());
+    // The others stay with the ended turn, for a retry by a person.
+    let (back, consumed) = turn.consumed.into_iter().partition(is_requeued);
+    node.inbox.put_back(back);
+    node.last_turn = Some(EndedTurn {
+        id: turn.id,
+        ended_at: at,
+        consumed,
+        failed,
+        final_text: turn.final_text,
+    });
+}
