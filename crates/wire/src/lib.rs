@@ -16,7 +16,9 @@ mod percent;
 mod reader;
 #[cfg(any(test, feature = "dev"))]
 pub mod roundtrip;
+pub mod runs;
 mod text;
+pub mod transcript;
 
 pub use error::{ErrorBody, ErrorCode, ErrorReason};
 pub use frame::{Frame, FrameTooLong, HEADER_BYTES, Header, MsgType};

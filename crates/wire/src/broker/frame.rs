@@ -19,6 +19,7 @@ fn declared_length(buffer: &[u8]) -> Result<Option<usize>, MessageTooLong> {
     let Some(mut header) = buffer.get(..HEADER_BYTES) else {
         return Ok(None);
     };
+    // Big-endian, unlike the numbers of the store's protocol.
     let bytes = header.get_u32() as usize;
     // Checked before the body arrives: the reader of a connection would otherwise buffer up to
     // 4 GiB for one peer.

@@ -37,6 +37,7 @@ fn decode_by_type(kind: &str, fields: &Fields<'_>) -> Result<Request, Refusal> {
     let request = match kind {
         "hello" => decode_hello(fields).map(Request::Hello),
         "register" => decode_register(fields).map(Request::Register),
+        // In a box: a turn is far larger than the other requests.
         "turn_completed" => {
             decode_turn_completed(fields).map(|turn| Request::TurnCompleted(Box::new(turn)))
         }
@@ -214,6 +215,7 @@ fn decode_deliver(fields: &Fields<'_>) -> Result<Deliver, BadField> {
 
 /// Writes a request as a frame.
 pub fn encode_request(id: u32, request: &Request) -> Result<Bytes, MessageTooLong> {
+    // The length comes first but is known last, so its bytes are reserved here.
     let mut frame = MsgpackWriter::append_to(vec![0; HEADER_BYTES]);
     let mut map = MapWriter::begin(&mut frame);
     map.put_head(type_name(request), id);

@@ -23,6 +23,7 @@ pub struct Context {
     pub labels: BTreeMap<String, String>,
     /// Whether the record that created it was lost to damage: then its labels, its time of creation
     /// and its base turn are not known, and its head only if a turn was appended since.
+    // Both flags are absent in a store that never lost anything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub creation_lost: bool,

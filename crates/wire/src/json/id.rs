@@ -62,6 +62,7 @@ impl Serialize for Id {
 
 impl<'de> Deserialize<'de> for Id {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // Any kind of value: the visitor takes texts and integers.
         deserializer.deserialize_any(IdVisitor)
     }
 }
@@ -121,6 +122,7 @@ impl PartialSchema for SentId {
         let integer = ObjectBuilder::new()
             .schema_type(Type::Integer)
             .minimum(Some(0))
+            // SAFE_INTEGER_MAX. The builder wants a double, which holds it exactly.
             .maximum(Some(9_007_199_254_740_991.0));
         OneOfBuilder::new()
             .item(Ref::from_schema_name("Id"))

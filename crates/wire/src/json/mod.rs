@@ -19,6 +19,7 @@ mod scalar;
 mod server;
 mod strict;
 mod turn;
+mod why;
 
 pub use blob::{BlobNames, BlobPut};
 pub use context::{Context, ContextPage, CreateContextBody, ForkContext, PatchContext};
@@ -34,3 +35,4 @@ pub use server::{Health, Stats};
 pub use turn::{
     AppendTurnBody, AppendedTurn, PageMeta, Turn, TurnError, TurnPage, TypeName, Warning,
 };
+pub use why::{Why, WhyKind, WhyLink};

@@ -51,6 +51,7 @@ pub struct Time(pub Timestamp);
 
 impl fmt::Display for Time {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Beyond i64 as well as beyond the year 9999: RFC 3339 has four digits for the year.
         let unix_ms = i64::try_from(self.0.0).unwrap_or(LAST_MS);
         write_rfc3339(f, unix_ms)
     }

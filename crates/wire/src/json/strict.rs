@@ -23,6 +23,7 @@ pub(super) fn read_labels<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
 pub(super) fn read_optional_labels<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Labels>, D::Error> {
+    // `Option` reads the null, and this type the labels with their own check.
     struct Distinct(Labels);
     impl<'de> Deserialize<'de> for Distinct {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -114,6 +115,7 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
+        // With the seed: a plain `Value` would accept duplicate keys further inside.
         while let Some(value) = seq.next_element_seed(AnyValue)? {
             values.push(value);
         }
@@ -123,6 +125,7 @@ impl<'de> Visitor<'de> for AnyValue {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut members = Map::new();
         while let Some(key) = map.next_key::<String>()? {
+            // Before the value is read, so that a large duplicate costs nothing.
             if members.contains_key(&key) {
                 return Err(duplicate_key(&key));
             }

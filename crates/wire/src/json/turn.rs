@@ -10,6 +10,7 @@ use super::{Hash, Id, Time, strict};
 
 /// A request to append a turn. It holds either `data` or `payload_b64`.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
+// Errors name the shape as the API's document does, not as this crate does.
 #[serde(deny_unknown_fields, expecting = "struct AppendTurn")]
 #[schema(as = AppendTurn)]
 pub struct AppendTurnBody {
@@ -57,6 +58,9 @@ pub struct AppendedTurn {
     pub created_at: Time,
 }
 
+// Pages and turns are only read here: the server writes them straight into text, because a typed
+// payload exists in no other form.
+
 /// A page of turns, oldest first.
 #[derive(Debug, Clone, PartialEq, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -99,6 +103,7 @@ pub struct Turn {
     /// The context that it was appended to.
     pub context_id: Id,
     /// When it was appended.
+    // A text, because `Time` is only written.
     #[schema(value_type = Time)]
     pub created_at: String,
     /// The type that its writer declared.

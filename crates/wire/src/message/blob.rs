@@ -87,6 +87,7 @@ pub(crate) fn read_hashes(
     reader: &mut Reader,
     limits: &Limits,
 ) -> Result<Vec<BlobHash>, DecodeError> {
+    // A frame could hold over a million hashes, and the connection's task looks each of them up.
     let count = reader.read_count("count", 32, limits.has_blobs_max)?;
     (0..count).map(|_| reader.read_hash("hashes")).collect()
 }
@@ -99,6 +100,7 @@ pub(crate) fn write_hashes(hashes: &[BlobHash], out: &mut BytesMut) {
 }
 
 pub(crate) fn read_presence(reader: &mut Reader) -> Result<Vec<bool>, DecodeError> {
+    // The client's own request decided the number of blobs, so the limit is the frame's length.
     let count = reader.read_count("count", 1, usize::MAX)?;
     (0..count).map(|_| reader.read_bool_u8("present")).collect()
 }

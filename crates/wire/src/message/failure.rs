@@ -21,6 +21,7 @@ impl Failure {
     /// send no JSON.
     pub fn body(&self) -> ErrorBody {
         serde_json::from_str(&self.detail).unwrap_or_else(|_| ErrorBody {
+            // No word: a program can only look at the status.
             code: String::new(),
             message: self.detail.as_str().to_owned(),
             details: serde_json::Map::new(),

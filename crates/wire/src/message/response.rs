@@ -118,6 +118,8 @@ impl Response {
             delivery,
         } = self
         {
+            // By the server's own encoder, which borrows its item. One encoder cannot disagree with
+            // itself.
             let event = EventRef {
                 position: delivery.position,
                 context: delivery.context,
@@ -197,6 +199,7 @@ fn decode_blob_put(reader: &mut Reader) -> Result<Response, DecodeError> {
 
 fn decode_bundle_put(reader: &mut Reader) -> Result<Response, DecodeError> {
     match reader.read_u32("status")? {
+        // The statuses of the HTTP route: published now, or published before.
         status @ (201 | 204) => Ok(Response::BundlePut { status }),
         status => Err(DecodeError::BadValue {
             field: "status",
