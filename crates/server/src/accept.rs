@@ -48,31 +48,32 @@ pub(crate) async fn accept<P: Port>(
             () = shared.stopping.cancelled() => return,
             accepted = listener.accept() => accepted,
         };
-        match accepted {
-            Ok((stream, _)) => {
-                let newcomer = unauthenticated.enter();
-                if shared.config.auth.is_off() {
-                    newcomer.authenticated();
-                }
-                let served = serve(
-                    stream,
-                    tls.clone(),
-                    port.clone(),
-                    Arc::clone(&shared),
-                    newcomer.clone(),
-                );
-                shared.spawn(async move {
-                    tokio::select! {
-                        () = served => {}
-                        () = newcomer.evicted() => tracing::debug!("a connection without a token made place"),
-                    }
-                });
-            }
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
             }
+        };
+        let newcomer = unauthenticated.enter();
+        if shared.config.auth.is_off() {
+            newcomer.authenticated();
         }
+        let evicted = newcomer.clone();
+        let served = serve(
+            stream,
+            tls.clone(),
+            port.clone(),
+            Arc::clone(&shared),
+            newcomer,
+        );
+        shared.spawn(async move {
+            tokio::select! {
+                () = served => {}
+                () = evicted.evicted() => tracing::debug!("a connection without a token made place"),
+            }
+        });
     }
 }
 
@@ -86,6 +87,7 @@ async fn serve<P: Port>(
     let Some(_slot) = shared.connections.try_open() else {
         return refuse(&mut stream, tls.is_some(), &port.refusal()).await;
     };
+    // Otherwise the system may hold a short answer back until the peer has acknowledged the last.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY");
     }

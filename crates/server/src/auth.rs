@@ -108,7 +108,7 @@ pub(crate) struct RequestHead<'a> {
     pub(crate) origin: Option<&'a str>,
     pub(crate) fetch_site: Option<&'a str>,
     pub(crate) bearer: Option<&'a str>,
-    /// Whether the bearer token is a valid token of a person.
+    /// Whether the bearer token is a valid token of a person or of a node.
     pub(crate) person: bool,
     pub(crate) cookie: Option<&'a str>,
 }
@@ -129,7 +129,7 @@ pub(crate) enum CallerKind {
     Anonymous,
     /// The owner's token or cookie, or nothing where no token is needed.
     Owner,
-    /// A person's token.
+    /// A person's token, or a node's.
     Person,
 }
 

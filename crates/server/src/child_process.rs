@@ -1,18 +1,22 @@
 //! A child process that reads and writes lines, and that never outlives this server.
 //!
-//! The process runs a shell command in a process group of its own. In the same group, a guard
-//! process waits at a pipe that only this server holds open. The pipe closes when the server drops
-//! the [`ChildProcess`] or ends, however it ends. Then the guard kills the group, and with it
-//! everything that the command started.
+//! The process runs in a process group of its own. In the same group, a guard process waits at a
+//! pipe that only this server holds open. The pipe closes when the server drops the
+//! [`ChildProcess`] or ends, however it ends. Then the guard kills the group, and with it everything
+//! that the process started.
 //!
-//! The module moves bytes and does not interpret them. It sets no time limits: callers put
-//! one around [`ChildProcess::send_line`] and [`ChildProcess::receive_line`].
+//! The module moves bytes and does not interpret them. It sets no time limits: callers put one
+//! around [`ChildProcess::send_line`] and [`ChildProcess::receive_line`]. A caller that reads and
+//! writes at the same time takes the parts instead ([`ChildProcess::into_parts`]).
 
-use std::io::{ErrorKind, PipeWriter};
+use std::io::{ErrorKind, PipeReader, PipeWriter};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
@@ -22,18 +26,41 @@ const EXIT_WAIT: Duration = Duration::from_millis(200);
 /// A shell script that starts the guard and then becomes the command. The guard kills its process
 /// group when the pipe that it got as standard error closes. It holds none of the command's own
 /// pipes and is not a child of the command.
+///
+/// `$1` is the path of the command's error output. A pipe has the path `/dev/fd/N`: a shell can
+/// open it there, but cannot name a descriptor with two digits.
 const GUARD_SCRIPT: &str = r#"exec 3<&2 2>/dev/null
 ( { read -r end <&3; kill -s KILL 0; } </dev/null >/dev/null & )
 exec 3<&-
-exec sh -c "$0""#;
+turnkeep_errors=$1
+shift
+exec "$@" 2>"$turnkeep_errors""#;
 
 /// What to start.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ChildCommand<'a> {
-    /// The command, as a line for `sh`.
-    pub(crate) shell_line: &'a str,
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChildCommand {
+    pub(crate) program: String,
+    pub(crate) args: Vec<String>,
+    /// Added to the server's own environment.
+    pub(crate) env: Vec<(String, String)>,
+    /// The working directory; absent for the server's own.
+    pub(crate) cwd: Option<PathBuf>,
+    /// Whether the error output can be read. It is discarded otherwise.
+    pub(crate) keeps_errors: bool,
     /// The longest line that the process may write, in bytes.
     pub(crate) line_bytes_max: u64,
+}
+
+impl ChildCommand {
+    /// A line for `sh`.
+    pub(crate) fn shell(line: &str, line_bytes_max: u64) -> Self {
+        Self {
+            program: "sh".to_owned(),
+            args: vec!["-c".to_owned(), line.to_owned()],
+            line_bytes_max,
+            ..Self::default()
+        }
+    }
 }
 
 /// A running child process. Dropping it kills the process and everything that it started.
@@ -43,8 +70,62 @@ pub(crate) struct ChildProcess {
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     line_bytes_max: u64,
+    /// Where the process writes its errors, if the caller wants them.
+    errors: Option<PipeReader>,
     /// Closes when this struct is dropped or the server ends. Then the guard kills the group.
+    lifeline: PipeWriter,
+}
+
+/// A child process in parts, so that its pipes can be used at the same time.
+#[derive(Debug)]
+pub(crate) struct ChildParts {
+    pub(crate) input: ChildStdin,
+    pub(crate) output: BufReader<ChildStdout>,
+    pub(crate) errors: Option<PipeReader>,
+    pub(crate) group: ChildGroup,
+}
+
+/// A process and everything that it started. Dropping it kills all of them.
+#[derive(Debug)]
+pub(crate) struct ChildGroup {
+    child: Child,
     _lifeline: PipeWriter,
+}
+
+impl ChildGroup {
+    /// The process id, which is also the id of the group.
+    pub(crate) fn id(&self) -> Option<Pid> {
+        let id = i32::try_from(self.child.id()?).ok()?;
+        Pid::from_raw(id)
+    }
+
+    /// Asks the process to stop what it does, as Ctrl-C would.
+    pub(crate) fn interrupt(&self) {
+        if let Some(id) = self.id() {
+            // An error means that the process has ended.
+            rustix::process::kill_process(id, Signal::INT).ok();
+        }
+    }
+
+    /// Kills the process and everything that it started.
+    pub(crate) fn kill(&self) {
+        if let Some(id) = self.id() {
+            rustix::process::kill_process_group(id, Signal::KILL).ok();
+        }
+    }
+
+    /// Waits for the end of the process.
+    pub(crate) async fn wait(&mut self) -> Option<ExitStatus> {
+        self.child.wait().await.ok()
+    }
+}
+
+impl Drop for ChildGroup {
+    fn drop(&mut self) {
+        // At once, not when the guard notices it. The guard serves a server that was killed, and
+        // processes that outlived the one that started them.
+        self.kill();
+    }
 }
 
 /// Why a child process cannot be used any more.
@@ -78,12 +159,19 @@ fn describe_exit(status: Option<ExitStatus>) -> String {
 
 impl ChildProcess {
     /// Starts a command.
-    pub(crate) fn start(command: ChildCommand<'_>) -> Result<Self, ChildProcessError> {
+    pub(crate) fn start(command: ChildCommand) -> Result<Self, ChildProcessError> {
         // The guard holds the read end. It reads end-of-file when this process drops or loses the
         // write end.
         let (guard_end, lifeline) = std::io::pipe().map_err(ChildProcessError::Start)?;
-        let mut child = Command::new("sh")
-            .args(["-c", GUARD_SCRIPT, command.shell_line])
+        let errors = ErrorPipe::open(command.keeps_errors).map_err(ChildProcessError::Start)?;
+        let mut starter = Command::new("sh");
+        if let Some(cwd) = &command.cwd {
+            starter.current_dir(cwd);
+        }
+        let mut child = starter
+            .args(["-c", GUARD_SCRIPT, "sh", &errors.path, &command.program])
+            .args(&command.args)
+            .envs(command.env)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(guard_end)
@@ -101,8 +189,22 @@ impl ChildProcess {
             input,
             output: BufReader::new(output),
             line_bytes_max: command.line_bytes_max,
-            _lifeline: lifeline,
+            errors: errors.reader,
+            lifeline,
         })
+    }
+
+    /// Takes the process apart. The caller bounds the lines that it reads.
+    pub(crate) fn into_parts(self) -> ChildParts {
+        ChildParts {
+            input: self.input,
+            output: self.output,
+            errors: self.errors,
+            group: ChildGroup {
+                child: self.child,
+                _lifeline: self.lifeline,
+            },
+        }
     }
 
     /// Whether the process runs and has written nothing that was not received yet.
@@ -168,6 +270,35 @@ impl ChildProcess {
     }
 }
 
+/// Where a process writes its errors.
+struct ErrorPipe {
+    path: String,
+    reader: Option<PipeReader>,
+    /// Open until the process has opened the path itself.
+    _writer: Option<PipeWriter>,
+}
+
+impl ErrorPipe {
+    fn open(is_kept: bool) -> std::io::Result<Self> {
+        if !is_kept {
+            return Ok(Self {
+                path: "/dev/null".to_owned(),
+                reader: None,
+                _writer: None,
+            });
+        }
+        let (reader, writer) = std::io::pipe()?;
+        // The shell must inherit it. Another process that starts at this moment may get it too, so
+        // nobody waits for the end of this pipe.
+        rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty())?;
+        Ok(Self {
+            path: format!("/dev/fd/{}", writer.as_raw_fd()),
+            reader: Some(reader),
+            _writer: Some(writer),
+        })
+    }
+}
+
 /// Reads the rest of a line that an ended process left in the pipe. It does not wait for another
 /// process that may hold the pipe open.
 fn read_remaining(
@@ -200,11 +331,7 @@ mod tests {
     use crate::stopped_time::StoppedTime;
 
     fn start(shell_line: &str) -> ChildProcess {
-        ChildProcess::start(ChildCommand {
-            shell_line,
-            line_bytes_max: 16,
-        })
-        .unwrap()
+        ChildProcess::start(ChildCommand::shell(shell_line, 16)).unwrap()
     }
 
     #[tokio::test]
@@ -266,5 +393,53 @@ mod tests {
             tokio::task::yield_now().await;
         }
         assert_eq!(process.receive_line().await.unwrap(), b"done");
+    }
+
+    #[tokio::test]
+    async fn errors_are_read_apart_and_arguments_stay_whole() {
+        let command = ChildCommand {
+            program: "printf".to_owned(),
+            args: vec!["%s|".to_owned(), "a b".to_owned(), "$(c)\"'".to_owned()],
+            keeps_errors: true,
+            line_bytes_max: 64,
+            ..ChildCommand::default()
+        };
+        let mut parts = ChildProcess::start(command).unwrap().into_parts();
+        let mut output = String::new();
+        parts.output.read_to_string(&mut output).await.unwrap();
+        assert_eq!(output, "a b|$(c)\"'|");
+        let command = ChildCommand {
+            keeps_errors: true,
+            ..ChildCommand::shell("echo oops >&2; echo done; pwd", 64)
+        };
+        let command = ChildCommand {
+            cwd: Some("/".into()),
+            ..command
+        };
+        let mut parts = ChildProcess::start(command).unwrap().into_parts();
+        let mut output = String::new();
+        parts.output.read_to_string(&mut output).await.unwrap();
+        assert_eq!(output, "done\n/\n");
+        let mut errors = parts.errors.take().unwrap();
+        let mut line = [0; 5];
+        std::io::Read::read_exact(&mut errors, &mut line).unwrap();
+        assert_eq!(&line, b"oops\n");
+    }
+
+    #[tokio::test]
+    async fn a_group_is_killed_with_everything_that_it_started() {
+        let line = "sleep 1000 & echo $!; wait";
+        let mut parts = ChildProcess::start(ChildCommand::shell(line, 64))
+            .unwrap()
+            .into_parts();
+        let mut grandchild = String::new();
+        parts.output.read_line(&mut grandchild).await.unwrap();
+        let grandchild = Pid::from_raw(grandchild.trim().parse().unwrap()).unwrap();
+        assert!(rustix::process::test_kill_process(grandchild).is_ok());
+        parts.group.kill();
+        assert_eq!(parts.group.wait().await.unwrap().signal(), Some(9));
+        // The output closes when the last process that holds it is gone.
+        let mut rest = String::new();
+        parts.output.read_to_string(&mut rest).await.unwrap();
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use turnkeep_types::Limits;
 
 use crate::auth::Auth;
+use crate::runs::RunsConfig;
 use crate::unauthenticated::UNAUTHENTICATED_MAX;
 
 /// The configuration of a server.
@@ -42,8 +43,10 @@ pub struct ServerConfig {
     pub unauthenticated_max: usize,
     /// Bytes of memory that large requests and answers of all connections may hold together.
     pub memory_budget_bytes: usize,
-    /// The data directory, as the status page shows it.
+    /// The data directory, as the status page shows it. Files of runs lie there.
     pub data_dir: String,
+    /// What runs may do, and with which programs.
+    pub runs: RunsConfig,
 }
 
 impl Default for ServerConfig {
@@ -63,6 +66,7 @@ impl Default for ServerConfig {
             unauthenticated_max: UNAUTHENTICATED_MAX,
             memory_budget_bytes: 1 << 30,
             data_dir: String::new(),
+            runs: RunsConfig::default(),
         }
     }
 }

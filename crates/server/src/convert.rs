@@ -42,11 +42,16 @@ pub fn append_turn(policy: &Policy, append: wire::AppendTurn) -> Result<Command,
         expected_head: append.expected_head,
         turns: vec![turn],
     };
-    Ok(Command::Append(Append {
+    Ok(append_part(policy, part, key))
+}
+
+/// A command that appends to one context.
+pub(crate) fn append_part(policy: &Policy, part: AppendPart, key: Option<Key>) -> Command {
+    Command::Append(Append {
         parts: vec![part],
         key,
         strict: policy.strict_types,
-    }))
+    })
 }
 
 /// `APPEND_BATCH`.
@@ -64,11 +69,7 @@ pub fn append_batch(policy: &Policy, batch: wire::AppendBatch) -> Result<Command
         expected_head: batch.expected_head,
         turns: turns?,
     };
-    Ok(Command::Append(Append {
-        parts: vec![part],
-        key,
-        strict: policy.strict_types,
-    }))
+    Ok(append_part(policy, part, key))
 }
 
 fn check_batch(limits: &Limits, turns: &[wire::SentTurn]) -> Result<(), ApiError> {

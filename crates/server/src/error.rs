@@ -42,6 +42,11 @@ impl ApiError {
         Self::new(ErrorCode::BadRequest, message)
     }
 
+    /// An object that does not exist, or not for this caller.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(ErrorCode::NotFound, message)
+    }
+
     /// Something over a limit.
     pub fn too_large(what: &str, limit: u64, actual: u64) -> Self {
         Self::new(

@@ -4,7 +4,7 @@
 //! A world owns its contexts. Three rules protect them from the store's own routes:
 //!
 //! - A write needs a [`WriteGrant`]. The store grants none for a world's context: its ledger alone
-//!   writes there.
+//!   writes there. The same holds for the contexts of a run.
 //! - Content (payloads, blobs, the event feed) needs a [`ContentReader`]. If a world owns the
 //!   content, the store first records the read in that world's audit.
 //! - Structure (ids, parents, depths, types, lengths, hashes) needs neither, and reading it leaves
@@ -19,7 +19,10 @@ mod content;
 use std::sync::Arc;
 
 use tokio::sync::watch;
-use turnkeep_store::{Command, Context, FsRoot, Outcome, ReadError, Registry, Stats, Store, Turn};
+use turnkeep_store::{
+    AppendedTurn, Command, Context, CreateContext, Created, FsRoot, Outcome, ReadError, Registry,
+    Stats, Store, Turn,
+};
 use turnkeep_types::{BlobHash, BlobPrefix, ContextId, TurnId};
 use turnkeep_wire::ErrorCode;
 
@@ -29,12 +32,14 @@ use crate::error::ApiError;
 use crate::handle::{Answer, StoreHandle, SubmitPermit};
 use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
+use crate::runs::Runs;
 use crate::workers::Workers;
 
 /// The store behind the rules about worlds.
 pub(crate) struct GuardedStore {
     handle: StoreHandle,
     worlds: Arc<Worlds>,
+    runs: Arc<Runs>,
     memory: MemoryBudget,
     workers: Workers,
 }
@@ -69,37 +74,57 @@ impl WriteGrant {
     }
 }
 
+/// A turn that was appended.
+pub(crate) struct AppendedOne {
+    pub(crate) turn: AppendedTurn,
+    /// Whether an earlier request with the same key did it.
+    pub(crate) replayed: bool,
+}
+
+/// What a [`GuardedStore`] is made from.
+pub(crate) struct GuardedParts {
+    pub(crate) handle: StoreHandle,
+    pub(crate) worlds: Arc<Worlds>,
+    pub(crate) runs: Arc<Runs>,
+    pub(crate) memory: MemoryBudget,
+    pub(crate) workers: Workers,
+}
+
 impl GuardedStore {
-    pub(crate) fn new(
-        handle: StoreHandle,
-        worlds: Arc<Worlds>,
-        memory: MemoryBudget,
-        workers: Workers,
-    ) -> Self {
+    pub(crate) fn new(parts: GuardedParts) -> Self {
         Self {
-            handle,
-            worlds,
-            memory,
-            workers,
+            handle: parts.handle,
+            worlds: parts.worlds,
+            runs: parts.runs,
+            memory: parts.memory,
+            workers: parts.workers,
         }
     }
 
-    /// Grants a write, unless a world owns the target.
+    /// Grants a write, unless a world or a run owns the target.
     pub(crate) fn grant_write(&self, target: WriteTarget) -> Result<WriteGrant, ApiError> {
         let context = match target {
             WriteTarget::Context(context) => Some(context),
             // No world owns a turn that does not exist. The store rejects the command itself.
             WriteTarget::Turn(turn) => self.turn(turn).ok().map(|turn| turn.context),
         };
-        let owner =
-            context.and_then(|context| Some((context, self.worlds.context_owner(context)?)));
-        let Some((context, world)) = owner else {
-            return Ok(WriteGrant(Some(target)));
-        };
-        let message = format!(
-            "context {context} belongs to the world {world}: write to it through its ledger"
-        );
-        Err(ApiError::new(ErrorCode::Forbidden, message).with("world_id", world.as_str()))
+        if let Some(context) = context
+            && let Some(run) = self.runs.context_owner(context)
+        {
+            let message = format!("context {context} belongs to the run {run}: fork it to go on");
+            let error = ApiError::new(ErrorCode::Forbidden, message);
+            return Err(error.with("runId", run.to_string()));
+        }
+        if let Some(context) = context
+            && let Some(world) = self.worlds.context_owner(context)
+        {
+            let message = format!(
+                "context {context} belongs to the world {world}: write to it through its ledger"
+            );
+            let error = ApiError::new(ErrorCode::Forbidden, message);
+            return Err(error.with("world_id", world.as_str()));
+        }
+        Ok(WriteGrant(Some(target)))
     }
 
     /// Runs a command to its outcome.
@@ -109,6 +134,33 @@ impl GuardedStore {
         command: Command,
     ) -> Result<Outcome, ApiError> {
         Ok(self.submit(grant, command).await?.await?)
+    }
+
+    /// Runs an append of one turn.
+    pub(crate) async fn append_one(
+        &self,
+        grant: WriteGrant,
+        command: Command,
+    ) -> Result<AppendedOne, ApiError> {
+        match self.run(grant, command).await? {
+            Outcome::Appended(appended) => match appended.turns.into_iter().next() {
+                Some(turn) => Ok(AppendedOne {
+                    turn,
+                    replayed: appended.replayed,
+                }),
+                None => Err(ApiError::internal("an append without a turn")),
+            },
+            _ => Err(ApiError::internal("an append had another outcome")),
+        }
+    }
+
+    /// Runs the creation of a context.
+    pub(crate) async fn create_context(&self, create: CreateContext) -> Result<Created, ApiError> {
+        let command = Command::CreateContext(create);
+        match self.run(WriteGrant::NEW_OBJECT, command).await? {
+            Outcome::Created(created) => Ok(created),
+            _ => Err(ApiError::internal("a creation had another outcome")),
+        }
     }
 
     /// Waits for a place in the writer's queue and submits a command.

@@ -16,6 +16,7 @@ mod child_process;
 pub mod config;
 mod connections;
 pub mod convert;
+mod durable_state;
 pub mod error;
 mod guarded_store;
 pub mod handle;
@@ -26,8 +27,10 @@ mod memory;
 mod metrics;
 mod nesting;
 mod principal;
+mod provenance;
 mod publish;
 pub mod run;
+mod runs;
 mod shared;
 #[cfg(test)]
 #[path = "../tests/support/stopped_time.rs"]
@@ -45,3 +48,6 @@ pub use config::{ServerConfig, Timeouts, TlsFiles};
 pub use http::openapi_json;
 pub use memory::MemoryBudget;
 pub use run::{Running, ServeError, serve};
+pub use runs::{CapacityLimits, NotifyConfig, RunsConfig, WebhookError, WebhookTarget};
+pub use turnkeep_agents::launch as agent_launch;
+pub use turnkeep_runtime::words::CliPermissions;

@@ -65,6 +65,7 @@ impl Metrics {
             "HTTP requests answered",
             http_requests.clone(),
         );
+        // From 0.1 ms, about the fastest answer, to 26 s, in steps of 4.
         let histogram: fn() -> Histogram = || Histogram::new(exponential_buckets(0.000_1, 4.0, 10));
         let http_seconds = Family::new_with_constructor(histogram);
         registry.register(
@@ -148,89 +149,118 @@ impl fmt::Debug for StoreCounters {
 impl Collector for StoreCounters {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
         let stats = self.store.store().stats();
-        for (name, help, value) in counters(&stats) {
-            let metric = ConstCounter::new(value);
-            metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)?;
+        for row in counters(&stats) {
+            row.encode(&ConstCounter::new(row.value), &mut encoder)?;
         }
-        let now = [
-            (
-                "connections",
-                "Open connections on both ports",
-                self.connections.open_count(),
-            ),
-            (
-                "memory_budget_bytes",
-                "What large requests and answers may hold together",
-                self.memory.total_bytes(),
-            ),
-            (
-                "memory_used_bytes",
-                "What large requests and answers hold together",
-                self.memory.used_bytes(),
-            ),
-            (
-                "memory_waiting_requests",
-                "Large requests that wait for memory",
-                self.memory.waiting(),
-            ),
-            (
-                "queue_commands",
-                "Commands that wait for the writer",
-                self.store.queued(),
-            ),
-        ];
-        let now = now.map(|(name, help, value)| (name, help, value as u64));
-        for (name, help, value) in gauges(&stats).into_iter().chain(now) {
-            let metric = ConstGauge::new(i64::try_from(value).unwrap_or(i64::MAX));
-            metric.encode(encoder.encode_descriptor(name, help, None, metric.metric_type())?)?;
+        for row in gauges(&stats).into_iter().chain(self.server_gauges()) {
+            let value = i64::try_from(row.value).unwrap_or(i64::MAX);
+            row.encode(&ConstGauge::new(value), &mut encoder)?;
         }
         Ok(())
     }
 }
 
-type Row = (&'static str, &'static str, u64);
+impl StoreCounters {
+    fn server_gauges(&self) -> [Row; 5] {
+        let Self {
+            store,
+            connections,
+            memory,
+        } = self;
+        let row = |name, help, value: usize| Row::new(name, help, value as u64);
+        [
+            row(
+                "connections",
+                "Open connections on both ports",
+                connections.open_count(),
+            ),
+            row(
+                "memory_budget_bytes",
+                "What large requests and answers may hold together",
+                memory.total_bytes(),
+            ),
+            row(
+                "memory_used_bytes",
+                "What large requests and answers hold together",
+                memory.used_bytes(),
+            ),
+            row(
+                "memory_waiting_requests",
+                "Large requests that wait for memory",
+                memory.waiting(),
+            ),
+            row(
+                "queue_commands",
+                "Commands that wait for the writer",
+                store.queued(),
+            ),
+        ]
+    }
+}
+
+/// A value that is read at each scrape.
+struct Row {
+    name: &'static str,
+    help: &'static str,
+    value: u64,
+}
+
+impl Row {
+    fn new(name: &'static str, help: &'static str, value: u64) -> Self {
+        Self { name, help, value }
+    }
+
+    fn encode(
+        &self,
+        metric: &impl EncodeMetric,
+        encoder: &mut DescriptorEncoder<'_>,
+    ) -> fmt::Result {
+        let kind = metric.metric_type();
+        metric.encode(encoder.encode_descriptor(self.name, self.help, None, kind)?)
+    }
+}
 
 fn counters(stats: &Stats) -> [Row; 7] {
     [
-        ("turns", "Turns ever appended", stats.turns),
-        ("contexts", "Contexts ever created", stats.contexts),
-        ("blobs", "Distinct blobs", stats.blobs),
-        ("bundles", "Registry bundles ever published", stats.bundles),
-        ("events", "Events in the feed", stats.events),
-        (
+        Row::new("turns", "Turns ever appended", stats.turns),
+        Row::new("contexts", "Contexts ever created", stats.contexts),
+        Row::new("blobs", "Distinct blobs", stats.blobs),
+        Row::new("bundles", "Registry bundles ever published", stats.bundles),
+        Row::new("events", "Events in the feed", stats.events),
+        Row::new(
             "commit_groups",
             "Groups committed since start",
             stats.groups,
         ),
-        ("commands", "Commands logged since start", stats.commands),
+        Row::new("commands", "Commands logged since start", stats.commands),
     ]
 }
 
 fn gauges(stats: &Stats) -> [Row; 7] {
     [
-        ("types", "Types in the registry", stats.types),
-        (
+        Row::new("types", "Types in the registry", stats.types),
+        Row::new(
             "blob_raw_bytes",
             "Uncompressed bytes of all distinct blobs",
             stats.blob_raw_bytes,
         ),
-        (
+        Row::new(
             "blob_stored_bytes",
             "Bytes of all distinct blobs as kept",
             stats.blob_stored_bytes,
         ),
-        (
+        Row::new(
             "log_bytes",
             "Bytes of log up to its last frame",
             stats.log_bytes,
         ),
-        (
+        Row::new(
             "log_position",
             "The last frame's position in the log",
             stats.log_position,
         ),
-        ("index_bytes", "Bytes of index on disk", stats.index_bytes),
-        (
+        Row::new("index_bytes", "Bytes of index on disk", stats.index_bytes),
+        Row::new(
             "poisoned",
             "1 when the log cannot be written until a restart",
             stats.poisoned.into(),

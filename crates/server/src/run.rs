@@ -11,7 +11,9 @@
 //! | who the caller is and what the caller may do | `auth`, `principal`, `world_caller` |
 //! | requests as commands, errors as codes | `convert`, `error` |
 //! | the way to the store | `guarded_store`, then `handle` |
-//! | worlds and their attached writers | `ledger`, `child_process` |
+//! | worlds and their attached writers | `ledger`, `child_process`, `durable_state` |
+//! | runs of agents and their programs | `runs`, `child_process`, `durable_state` |
+//! | why something is there, across runs, worlds and the store | `provenance` |
 //! | limits: memory, worker threads, rates | `memory`, `workers`, `tool_rate`, `write_rate` |
 //! | captured turns, beside the server | `broker` |
 //!
@@ -32,16 +34,17 @@ use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
-use crate::broker::{StoreKeeper, Terminals, TurnKeeper};
+use crate::broker::{NodeChat, RunChat, StoreKeeper, Terminals, TurnKeeper};
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
-use crate::guarded_store::GuardedStore;
+use crate::guarded_store::{GuardedParts, GuardedStore};
 use crate::handle::StoreHandle;
 use crate::http;
 use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::runs::{RunServiceParts, RunServices, Runs};
 use crate::shared::Shared;
 use crate::tcp;
 use crate::tls::{self, TlsError};
@@ -108,6 +111,16 @@ pub async fn serve(
         http: http.addr,
     };
     let shared = build_shared(config, store, clock, addrs)?;
+    // Before the first request: nobody may see a turn as open whose program is gone.
+    let scheme = if shared.config.tls.is_some() {
+        "https"
+    } else {
+        "http"
+    };
+    shared
+        .runs
+        .start(format!("{scheme}://{}/mcp", addrs.http))
+        .await;
     shared.spawn(tcp::serve_tcp(tcp.listener, tcp_tls, Arc::clone(&shared)));
     shared.spawn(http::serve_http(
         http.listener,
@@ -163,12 +176,23 @@ pub(crate) fn build_shared(
     let memory = MemoryBudget::new(config.memory_budget_bytes, config.timeouts.memory);
     let tasks = TaskTracker::new();
     let stopping = CancellationToken::new();
+    let run_clock = Arc::clone(&clock);
     let worlds = Worlds::open(
         store.clone(),
         clock,
         (tasks.clone(), stopping.clone()),
         &random_seed()?,
     );
+    let runs = Runs::open(RunServices::new(RunServiceParts {
+        store: store.clone(),
+        worlds: Arc::clone(&worlds),
+        clock: run_clock,
+        settings: config.runs.clone(),
+        stopping: stopping.clone(),
+        tasks: tasks.clone(),
+        data_dir: config.data_dir.clone().into(),
+        seed: random_seed()?,
+    }));
     let workers = Workers::new(tasks.clone());
     let metrics = Metrics::new(
         store.clone(),
@@ -177,8 +201,15 @@ pub(crate) fn build_shared(
         worlds.rehydrations(),
     );
     Ok(Arc::new(Shared {
-        store: GuardedStore::new(store, Arc::clone(&worlds), memory.clone(), workers.clone()),
+        store: GuardedStore::new(GuardedParts {
+            handle: store,
+            worlds: Arc::clone(&worlds),
+            runs: Arc::clone(&runs),
+            memory: memory.clone(),
+            workers: workers.clone(),
+        }),
         worlds,
+        runs,
         tool_rate: ToolRate::default(),
         write_rate: Arc::new(WriteRate::new(&config.limits)),
         policy: Policy {
@@ -253,6 +284,11 @@ impl Running {
     /// Keeps captured turns in this server's store, for a broker in the same process.
     pub fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
         Arc::new(StoreKeeper::new(Arc::clone(&self.shared)))
+    }
+
+    /// Sends messages to the nodes of this server's runs, for a broker in the same process.
+    pub fn node_chat(&self) -> Arc<dyn NodeChat> {
+        Arc::new(RunChat::new(Arc::clone(&self.shared)))
     }
 
     /// Stops the server. It accepts nothing more, lets requests under way finish within the grace

@@ -21,6 +21,7 @@ use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::run::BoundAddrs;
+use crate::runs::Runs;
 use crate::tool_rate::ToolRate;
 use crate::workers::Workers;
 use crate::write_rate::{WriteAllowance, WriteRate};
@@ -29,6 +30,7 @@ use crate::write_rate::{WriteAllowance, WriteRate};
 pub(crate) struct Shared {
     pub(crate) store: GuardedStore,
     pub(crate) worlds: Arc<Worlds>,
+    pub(crate) runs: Arc<Runs>,
     /// Counts the calls of each person's token.
     pub(crate) tool_rate: ToolRate,
     /// Counts what persons write.

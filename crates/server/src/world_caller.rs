@@ -8,7 +8,7 @@ use turnkeep_wire::{ErrorCode, ErrorReason};
 
 use crate::error::ApiError;
 use crate::ledger::WorldHandle;
-use crate::principal::PersonCaller;
+use crate::principal::{PersonCaller, PersonToken};
 use crate::shared::Shared;
 
 /// A caller in one world.
@@ -18,7 +18,7 @@ pub(crate) struct WorldCaller {
     /// The caller's identity in the world.
     pub(crate) who: Principal,
     /// A person's token. Its calls are counted.
-    pub(crate) token: Option<TokenId>,
+    pub(crate) token: Option<PersonToken>,
 }
 
 impl WorldCaller {
@@ -36,35 +36,28 @@ impl WorldCaller {
         Self {
             handle: Arc::clone(&person.handle),
             who: person.who.clone(),
-            token: Some(person.token),
+            token: Some(person.token.clone()),
         }
     }
 
     /// Counts a call of a person's token. Rejects the call if there were too many.
     pub(crate) fn count_call(&self, shared: &Shared) -> Result<(), ApiError> {
-        self.token
-            .map_or(Ok(()), |token| shared.tool_rate.admit(token))
+        let token = self.token.as_ref();
+        token.map_or(Ok(()), |token| shared.tool_rate.admit(token.counted_as()))
     }
 
     /// Rejects a token that was revoked or has expired meanwhile.
     pub(crate) fn check_token(&self) -> Result<(), ApiError> {
-        let Some(token) = self.token else {
-            return Ok(());
+        let is_valid = match &self.token {
+            None => true,
+            Some(PersonToken::OfWorld(token)) => is_token_valid(&self.handle, Some(*token)),
+            Some(PersonToken::OfNode { token, .. }) => token.is_valid(),
         };
-        let now = self.handle.now();
-        let counts = self.handle.read(|world| {
-            world
-                .token(token)
-                .is_some_and(|token| token.expires_at.is_none_or(|end| now < end))
-        });
-        if counts {
-            Ok(())
-        } else {
-            Err(ApiError::new(
-                ErrorCode::Unauthorized,
-                "the token counts no more",
-            ))
+        if is_valid {
+            return Ok(());
         }
+        let message = "the token counts no more";
+        Err(ApiError::new(ErrorCode::Unauthorized, message))
     }
 
     /// Reads the caller's view on a blocking thread.
@@ -84,8 +77,22 @@ impl WorldCaller {
     }
 }
 
+/// Whether a token of this world still counts. The gate checks the token when a request arrives;
+/// this is for requests that wait or stay open, during which it may be revoked or expire. The owner
+/// has no token here, and the owner's token never expires.
+pub(crate) fn is_token_valid(handle: &WorldHandle, token: Option<TokenId>) -> bool {
+    let Some(token) = token else {
+        return true;
+    };
+    let now = handle.now();
+    handle.read(|world| match world.token(token) {
+        Some(token) => token.expires_at.is_none_or(|end| now < end),
+        None => false,
+    })
+}
+
 /// The answer about a world that does not exist, or not for this caller.
 pub(crate) fn no_world(name: &str) -> ApiError {
     let message = format!("there is no world `{name}`");
-    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::WorldUnknown)
+    ApiError::not_found(message).with_reason(ErrorReason::WorldUnknown)
 }

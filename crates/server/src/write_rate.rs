@@ -152,6 +152,7 @@ impl WriteRate {
         let wait = WINDOW.saturating_sub(into_minute);
         let mut counts = self.lock();
         let Counts { tokens, worlds } = &mut *counts;
+        // Both are checked before either is counted: a rejected request uses up nothing.
         let of_token = count_of(tokens, token, minute);
         let of_world = count_of(worlds, world.clone(), minute);
         if of_token.is_over(self.token_max, bytes) {

@@ -12,6 +12,7 @@ mod connection;
 mod file_sink;
 mod listener;
 mod message_reader;
+mod run_chat;
 mod screen_queue;
 mod shared;
 mod sinks;
@@ -30,7 +31,8 @@ use turnkeep_session::broker::{BadSettings, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::RECONNECT_PAUSE_MAX;
 
-pub use sinks::{Clipboard, Outlets, Sink, TurnKeeper};
+pub(crate) use run_chat::RunChat;
+pub use sinks::{Clipboard, NodeChat, Outlets, Sink, TurnKeeper};
 pub use socket::SocketError;
 pub(crate) use store_keeper::StoreKeeper;
 pub use terminals::Terminals;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
-use turnkeep_session::broker::{Delivery, Effect};
+use turnkeep_session::broker::{Delivery, Effect, NodeAddress};
 use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Reply, Stored};
 
 use super::file_sink;
@@ -40,6 +40,12 @@ pub trait TurnKeeper: Send + Sync {
     fn keep(&self, turn: &FoundTurn) -> Result<Stored, String>;
 }
 
+/// A way to the nodes of runs.
+pub trait NodeChat: Send + Sync {
+    /// Sends a node a text as a message of the operator, and waits until it is durable.
+    fn say(&self, to: &NodeAddress, text: &str) -> Result<(), Refusal>;
+}
+
 /// What the process of the broker can deliver to.
 #[derive(Clone, Default)]
 pub struct Outlets {
@@ -47,6 +53,8 @@ pub struct Outlets {
     pub clipboard: Option<Arc<dyn Clipboard>>,
     /// The turn store, if one is reachable.
     pub keeper: Option<Arc<dyn TurnKeeper>>,
+    /// The nodes of runs, if a runtime is reachable.
+    pub nodes: Option<Arc<dyn NodeChat>>,
 }
 
 struct ClipboardSink(Option<Arc<dyn Clipboard>>);
@@ -92,11 +100,30 @@ impl Sink for StoreSink {
     }
 }
 
+struct NodeSink {
+    nodes: Option<Arc<dyn NodeChat>>,
+    to: NodeAddress,
+}
+
+impl Sink for NodeSink {
+    fn name(&self) -> &'static str {
+        "node"
+    }
+
+    fn deliver(&self, delivery: &Delivery) -> Result<Reply, Refusal> {
+        let nodes = self.nodes.as_ref().ok_or(Reason::NoRuntime)?;
+        // A message is text. A terminal's bytes may be anything.
+        let text = String::from_utf8_lossy(&delivery.bytes);
+        nodes.say(&self.to, &text).map(|()| Reply::Done)
+    }
+}
+
 /// The slots for deliveries, by kind.
 pub(super) struct SinkSlots {
     clipboard: Arc<Semaphore>,
     file: Arc<Semaphore>,
     store: Arc<Semaphore>,
+    node: Arc<Semaphore>,
 }
 
 impl Default for SinkSlots {
@@ -106,6 +133,7 @@ impl Default for SinkSlots {
             clipboard: slots(),
             file: slots(),
             store: slots(),
+            node: slots(),
         }
     }
 }
@@ -128,6 +156,10 @@ pub(super) async fn perform_effect(
         Effect::Store(delivery) => {
             let sink = StoreSink(outlets.keeper);
             run_sink(sink, delivery, &slots.store, shared).await
+        }
+        Effect::Node { to, delivery } => {
+            let nodes = outlets.nodes;
+            run_sink(NodeSink { nodes, to }, delivery, &slots.node, shared).await
         }
     }
 }

@@ -14,9 +14,7 @@ use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use turnkeep_store::blob::verifying_bytes;
-use turnkeep_store::{
-    Append, AppendPart, Command, CreateContext, NewBlob, NewTurn, Outcome, projection,
-};
+use turnkeep_store::{AppendPart, Command, CreateContext, NewBlob, NewTurn, projection};
 use turnkeep_types::broker::{FoundTurn, Stored};
 use turnkeep_types::{Compression, ContextId};
 use turnkeep_wire::{ErrorCode, capture};
@@ -24,7 +22,7 @@ use turnkeep_wire::{ErrorCode, capture};
 use super::sinks::TurnKeeper;
 use crate::convert;
 use crate::error::ApiError;
-use crate::guarded_store::{WriteGrant, WriteTarget};
+use crate::guarded_store::WriteTarget;
 use crate::memory::LARGE_FROM_BYTES;
 use crate::shared::Shared;
 
@@ -62,6 +60,7 @@ impl StoreKeeper {
 
     async fn keep_turn(&self, turn: &FoundTurn) -> Result<Stored, ApiError> {
         let session = self.find_session(&turn.session);
+        // Read before the wait: a failure that comes during the wait must stop this call.
         let failures_before = session.failures.load(Ordering::SeqCst);
         let mut context = session.context.lock().await;
         let kept = if session.failures.load(Ordering::SeqCst) == failures_before {
@@ -103,14 +102,10 @@ impl StoreKeeper {
         let store = &self.shared.store;
         let grant = store.grant_write(WriteTarget::Context(context))?;
         let command = self.make_append(context, turn).await?;
-        let Outcome::Appended(appended) = store.run(grant, command).await? else {
-            return Err(ApiError::internal("an append had another outcome"));
-        };
-        let stored = appended.turns.first();
-        let stored = stored.ok_or_else(|| ApiError::internal("an append without a turn"))?;
+        let appended = store.append_one(grant, command).await?;
         Ok(Stored {
             context,
-            turn: stored.turn,
+            turn: appended.turn.turn,
         })
     }
 
@@ -124,15 +119,12 @@ impl StoreKeeper {
 
     /// Returns the context of the turn's session. Creates and labels it for the first turn.
     async fn find_context(&self, turn: &FoundTurn) -> Result<ContextId, ApiError> {
-        let create = Command::CreateContext(CreateContext {
+        let create = CreateContext {
             key: convert::key(&self.shared.policy, capture::context_key(&turn.session))?,
             ..CreateContext::default()
-        });
-        let created = self.shared.store.run(WriteGrant::NEW_OBJECT, create).await;
-        let Outcome::Created(created) = created? else {
-            return Err(ApiError::internal("a creation had another outcome"));
         };
-        let context = created.context;
+        // A key of the session: the context is made once, however often a broker starts.
+        let context = self.shared.store.create_context(create).await?.context;
         if let Err(error) = self.label_empty(context, turn).await {
             // A turn is kept even if its context cannot have these labels.
             tracing::warn!(%error, %context, "a context has no labels");
@@ -184,11 +176,8 @@ impl StoreKeeper {
             expected_head: None,
             turns: vec![new_turn],
         };
-        Ok(Command::Append(Append {
-            parts: vec![part],
-            key: convert::key(policy, capture::turn_key(turn))?,
-            strict: policy.strict_types,
-        }))
+        let key = convert::key(policy, capture::turn_key(turn))?;
+        Ok(convert::append_part(policy, part, key))
     }
 }
 

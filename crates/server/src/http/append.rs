@@ -10,7 +10,7 @@ use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use bytes::Bytes;
 use turnkeep_store::projection::MissingFields;
-use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn, Outcome, projection};
+use turnkeep_store::{AppendPart, Command, NewBlob, NewTurn, projection};
 use turnkeep_types::{ContextId, TypeRef};
 use turnkeep_wire::{ErrorCode, json};
 
@@ -19,7 +19,7 @@ use super::extract::{At, Query, Raw, parse_json, permit_for_values};
 use super::query::NoQuery;
 use crate::convert;
 use crate::error::ApiError;
-use crate::guarded_store::WriteTarget;
+use crate::guarded_store::{AppendedOne, WriteTarget};
 use crate::shared::Shared;
 
 /// How many bytes of memory each byte of a large body takes besides its parsed values: the text of
@@ -67,26 +67,8 @@ async fn append_turn(
 ) -> Result<Response, ApiError> {
     // The check comes before the body is parsed, so a refused request costs nothing more.
     let grant = shared.store.grant_write(WriteTarget::Context(context))?;
-    let payload_bytes = body.len() * PAYLOAD_PER_BYTE;
-    let command = match permit_for_values(&shared.memory, &body, payload_bytes).await? {
-        None => build_command(&shared, context, &body)?,
-        Some(permit) => {
-            let maker = Arc::clone(&shared);
-            shared
-                .work_on_large(move || {
-                    permit.during_command(|| build_command(&maker, context, &body))
-                })
-                .await?
-        }
-    };
-    let outcome = shared.store.run(grant, command).await?;
-    let Outcome::Appended(appended) = outcome else {
-        return Err(ApiError::internal("an append had another outcome"));
-    };
-    let turn = appended
-        .turns
-        .first()
-        .ok_or_else(|| ApiError::internal("an append without a turn"))?;
+    let command = prepare_command(&shared, context, body).await?;
+    let AppendedOne { turn, replayed } = shared.store.append_one(grant, command).await?;
     let ack = json::AppendedTurn {
         context_id: turn.context.into(),
         turn_id: turn.turn.into(),
@@ -95,11 +77,23 @@ async fn append_turn(
         content_hash_b3: json::Hash(turn.hash),
         created_at: json::Time(turn.created_at),
     };
-    Ok(respond_replayed(
-        StatusCode::CREATED,
-        appended.replayed,
-        ack,
-    ))
+    Ok(respond_replayed(StatusCode::CREATED, replayed, ack))
+}
+
+/// Makes the command. A large body is parsed and compressed on a worker thread, under a permit.
+async fn prepare_command(
+    shared: &Arc<Shared>,
+    context: ContextId,
+    body: Bytes,
+) -> Result<Command, ApiError> {
+    let payload_bytes = body.len() * PAYLOAD_PER_BYTE;
+    let permit = permit_for_values(&shared.memory, &body, payload_bytes).await?;
+    let Some(permit) = permit else {
+        return build_command(shared, context, &body);
+    };
+    let maker = Arc::clone(shared);
+    let build = move || permit.during_command(|| build_command(&maker, context, &body));
+    shared.work_on_large(build).await
 }
 
 fn build_command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Command, ApiError> {
@@ -121,11 +115,7 @@ fn build_command(shared: &Shared, context: ContextId, body: &[u8]) -> Result<Com
         turns: vec![turn],
     };
     let key = convert::key(policy, request.idempotency_key.unwrap_or_default().into())?;
-    Ok(Command::Append(Append {
-        parts: vec![part],
-        key,
-        strict: policy.strict_types,
-    }))
+    Ok(convert::append_part(policy, part, key))
 }
 
 fn make_payload(

@@ -132,7 +132,11 @@ impl Arriving {
     }
 }
 
-async fn next_chunk(body: &mut Body, stall: Duration) -> Result<Option<Bytes>, ApiError> {
+/// The next bytes of a body; none at its end.
+pub(crate) async fn next_chunk(
+    body: &mut Body,
+    stall: Duration,
+) -> Result<Option<Bytes>, ApiError> {
     loop {
         let frame = match tokio::time::timeout(stall, body.frame()).await {
             Err(_) => return Err(ApiError::bad_request("the body stopped arriving")),

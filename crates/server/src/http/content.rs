@@ -65,6 +65,11 @@ impl Content {
     }
 }
 
+/// A response whose body is JSON text already.
+pub(crate) fn respond_with_json_text(text: impl Into<Body>) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text.into()).into_response()
+}
+
 /// The response to a HEAD for `len` bytes.
 pub(crate) fn respond_to_head(
     request: &HeaderMap,
@@ -87,17 +92,15 @@ pub(crate) fn not_modified(
     etag: &str,
     cache: &'static str,
 ) -> Option<Response> {
-    let held = request
+    let mut held = request
         .get_all(IF_NONE_MATCH)
         .iter()
         .filter_map(|value| value.to_str().ok());
-    held.into_iter().any(|tags| lists_tag(tags, etag)).then(|| {
-        (
-            StatusCode::NOT_MODIFIED,
-            [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())],
-        )
-            .into_response()
-    })
+    if !held.any(|tags| lists_tag(tags, etag)) {
+        return None;
+    }
+    let headers = [(ETAG, etag.to_owned()), (CACHE_CONTROL, cache.to_owned())];
+    Some((StatusCode::NOT_MODIFIED, headers).into_response())
 }
 
 fn add_headers(response: &mut Response, etag: &str, media_type: &str, cache: &str) {
@@ -120,21 +123,12 @@ fn accept_ranges(response: &mut Response) {
 }
 
 fn partial_response(bytes: &Bytes, start: u64, end: u64) -> Response {
-    let fit = |offset: u64| {
-        usize::try_from(offset)
-            .unwrap_or(bytes.len())
-            .min(bytes.len())
-    };
-    let headers = [(
-        CONTENT_RANGE,
-        format!("bytes {start}-{}/{}", end - 1, bytes.len()),
-    )];
-    (
-        StatusCode::PARTIAL_CONTENT,
-        headers,
-        bytes.slice(fit(start)..fit(end)),
-    )
-        .into_response()
+    let len = bytes.len();
+    let fit = |offset: u64| usize::try_from(offset).map_or(len, |offset| offset.min(len));
+    let part = bytes.slice(fit(start)..fit(end));
+    // The header names the last byte of the range, not the one behind it.
+    let headers = [(CONTENT_RANGE, format!("bytes {start}-{}/{len}", end - 1))];
+    (StatusCode::PARTIAL_CONTENT, headers, part).into_response()
 }
 
 fn unsatisfiable_response(len: u64) -> Response {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
-use turnkeep_store::{Command, Context, CreateContext, Labels, Outcome};
+use turnkeep_store::{Command, Context, CreateContext, Labels};
 use turnkeep_types::ContextId;
 use turnkeep_wire::json;
 
@@ -14,7 +14,7 @@ use super::extract::{At, Query, Small, parse_json};
 use super::query::{ContextQuery, ContextsQuery, NoQuery};
 use crate::convert;
 use crate::error::ApiError;
-use crate::guarded_store::{WriteGrant, WriteTarget};
+use crate::guarded_store::WriteTarget;
 use crate::shared::Shared;
 
 /// Contexts that one page may hold.
@@ -84,11 +84,7 @@ async fn create_context(
         key: convert::key(policy, request.idempotency_key.unwrap_or_default().into())?,
         labels: labels.clone(),
     };
-    let command = Command::CreateContext(create);
-    let outcome = shared.store.run(WriteGrant::NEW_OBJECT, command).await?;
-    let Outcome::Created(created) = outcome else {
-        return Err(ApiError::internal("a creation had another outcome"));
-    };
+    let created = shared.store.create_context(create).await?;
     let context = json::Context {
         context_id: created.context.into(),
         head_turn_id: created.head.into(),
@@ -144,6 +140,7 @@ pub(crate) async fn patch(
     Query(NoQuery): Query<NoQuery>,
     Small(body): Small,
 ) -> Result<Json<json::Context>, ApiError> {
+    // As in an append: a request that a world refuses costs no parsing.
     let grant = shared.store.grant_write(WriteTarget::Context(id))?;
     let patch: json::PatchContext = parse_json(&body, &shared.policy.limits)?;
     let labels = convert::labels(&shared.policy, patch.labels)?;
@@ -195,6 +192,7 @@ pub(crate) fn make_page(shared: &Shared, query: &ContextsQuery) -> json::Context
     let (mut contexts, mut label_bytes) = (Vec::new(), 0);
     let mut last = query.before;
     for (looked_at, context) in shared.store.contexts(query.before).enumerate() {
+        // Checked when one more context is known, so a page that ends exactly here has no cursor.
         let is_full = contexts.len() == limit || label_bytes >= PAGE_LABEL_BYTES_MAX;
         if is_full || looked_at == SCAN_CONTEXTS_MAX {
             let next_cursor = last.map(|id| id.to_string());
@@ -206,11 +204,7 @@ pub(crate) fn make_page(shared: &Shared, query: &ContextsQuery) -> json::Context
         last = Some(context.id);
         let is_listed = query.worlds || !shared.store.is_owned_by_world(context.id);
         if is_listed && has_labels(&context.labels, &query.labels) {
-            label_bytes += context
-                .labels
-                .iter()
-                .map(|(key, value)| key.len() + value.len())
-                .sum::<usize>();
+            label_bytes += text_bytes(&context.labels);
             contexts.push(context_shape(context));
         }
     }
@@ -220,14 +214,16 @@ pub(crate) fn make_page(shared: &Shared, query: &ContextsQuery) -> json::Context
     }
 }
 
+fn text_bytes(labels: &Labels) -> usize {
+    let pairs = labels.iter();
+    pairs.map(|(key, value)| key.len() + value.len()).sum()
+}
+
 fn has_labels(labels: &Labels, wanted: &[(String, Option<String>)]) -> bool {
-    wanted
-        .iter()
-        .all(|(key, value)| match (labels.get(key), value) {
-            (Some(actual), Some(value)) => actual == value,
-            (actual, None) => actual.is_some(),
-            (None, Some(_)) => false,
-        })
+    wanted.iter().all(|(key, value)| match value {
+        Some(value) => labels.get(key) == Some(value),
+        None => labels.contains_key(key),
+    })
 }
 
 /// A context as JSON.

@@ -38,10 +38,7 @@ impl IntoResponse for ApiError {
 
 /// The answer to a path that no route has.
 pub(crate) async fn unknown_route(uri: Uri) -> ApiError {
-    ApiError::new(
-        ErrorCode::NotFound,
-        format!("there is no route {}", uri.path()),
-    )
+    ApiError::not_found(format!("there is no route {}", uri.path()))
 }
 
 /// The answer to a method that the route does not have.

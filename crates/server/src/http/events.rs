@@ -59,6 +59,7 @@ pub(crate) async fn of_context(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Result<Response, ApiError> {
+    // An unknown context is 404, not a stream that stays empty.
     shared.store.context(context)?;
     let content = shared.store.open_feed(Some(context)).await?;
     let after = start_position(query, &headers)?;
@@ -73,6 +74,8 @@ fn stream(
 ) -> Result<Response, ApiError> {
     let last = content.last_position();
     let after = after.unwrap_or(last);
+    // The reader saw this position in another store, or in this one before it lost its end. Waiting
+    // for the position would skip events that the reader has not seen.
     if after > last {
         let message = format!("position {after} is beyond the end of the feed, which is {last}");
         return Err(
@@ -125,19 +128,18 @@ impl Feed {
         let mut chunk = String::from(sse::OPEN);
         loop {
             let caught_up = self.fill(&mut chunk);
-            if !chunk.is_empty()
-                && self
-                    .sender
-                    .send(Ok(std::mem::take(&mut chunk).into()))
-                    .await
-                    .is_err()
-            {
-                return;
+            if !chunk.is_empty() {
+                let filled = std::mem::take(&mut chunk);
+                if self.sender.send(Ok(filled.into())).await.is_err() {
+                    return;
+                }
             }
             if !caught_up {
                 tokio::task::yield_now().await;
                 continue;
             }
+            // An event that was appended since `fill` wakes this at once: the condition is checked
+            // against the last position, not against the time of the wait.
             let seen = self.position;
             tokio::select! {
                 () = self.sender.closed() => return,
@@ -152,12 +154,11 @@ impl Feed {
     fn push_worlds(&self, chunk: &mut String, world: Option<&Name>) {
         match world {
             Some(world) => push_world(chunk, world),
-            None => self
-                .shared
-                .worlds
-                .list()
-                .iter()
-                .for_each(|handle| push_world(chunk, handle.name())),
+            None => {
+                for handle in self.shared.worlds.list() {
+                    push_world(chunk, handle.name());
+                }
+            }
         }
     }
 
@@ -190,7 +191,7 @@ fn push_world(out: &mut String, world: &Name) {
     let data = json::WorldChanged {
         r#ref: format!("world:{world}"),
     };
-    if let Ok(data) = serde_json::to_string(&data) {
+    if let Some(data) = encode(&data) {
         sse::push_notice(out, "world.changed", data);
     }
 }
@@ -238,11 +239,16 @@ fn turn_appended(
         fs_root_hash: turn.fs_root.map(json::Hash),
         created_at: json::Time(turn.created_at),
     };
-    serde_json::to_string(&event).ok()
+    encode(&event)
+}
+
+/// An event's data. It is a plain struct, so encoding it cannot fail.
+fn encode(event: &impl serde::Serialize) -> Option<String> {
+    serde_json::to_string(event).ok()
 }
 
 fn turn_lost(id: TurnId) -> Option<String> {
-    serde_json::to_string(&json::TurnLost { turn_id: id.into() }).ok()
+    encode(&json::TurnLost { turn_id: id.into() })
 }
 
 fn is_creation_lost(store: &ContentReader, id: ContextId) -> bool {
@@ -250,19 +256,17 @@ fn is_creation_lost(store: &ContentReader, id: ContextId) -> bool {
 }
 
 fn context_lost(id: ContextId) -> Option<String> {
-    serde_json::to_string(&json::ContextLost {
+    encode(&json::ContextLost {
         context_id: id.into(),
     })
-    .ok()
 }
 
 fn context_created(store: &ContentReader, id: ContextId) -> Option<String> {
     let created_at = json::Time(store.context(id).ok()?.created_at);
-    serde_json::to_string(&json::ContextCreated {
+    encode(&json::ContextCreated {
         context_id: id.into(),
         created_at,
     })
-    .ok()
 }
 
 fn fs_attached(
@@ -272,17 +276,15 @@ fn fs_attached(
 ) -> Option<String> {
     let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
     let fs_root_hash = json::Hash(turn.fs_root?);
-    serde_json::to_string(&json::FsAttached {
+    encode(&json::FsAttached {
         context_id: turn.context.into(),
         turn_id: id.into(),
         fs_root_hash,
     })
-    .ok()
 }
 
 fn registry_put(id: &str) -> Option<String> {
-    serde_json::to_string(&json::RegistryPut {
+    encode(&json::RegistryPut {
         bundle_id: id.to_owned(),
     })
-    .ok()
 }

@@ -50,6 +50,7 @@ pub(crate) async fn export(
                 chunk: Vec::new(),
             },
         );
+        // Held by the thread, because it is the thread that the limit bounds.
         drop(place);
     });
     let headers = [

@@ -61,7 +61,7 @@ pub(crate) fn parse_id<T: FromStr<Err: std::fmt::Display>>(
     what: &str,
 ) -> Result<T, ApiError> {
     text.parse().map_err(|error| match text {
-        "0" => ApiError::new(ErrorCode::NotFound, format!("{what} 0 does not exist")),
+        "0" => ApiError::not_found(format!("{what} 0 does not exist")),
         _ => ApiError::bad_request(format!("{error}")),
     })
 }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::header::{ACCEPT, CONTENT_TYPE, VARY};
+use axum::http::header::{ACCEPT, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
@@ -19,10 +19,10 @@ use bytes::Bytes;
 use turnkeep_store::FsRoot;
 use turnkeep_types::TurnId;
 use turnkeep_wire::fs_tree::{TreeEntry, TreeEntryKind, decode_tree, find_entry};
-use turnkeep_wire::{ErrorCode, json};
+use turnkeep_wire::json;
 
 use super::blobs::{self, BYTES};
-use super::content::{Content, IMMUTABLE, REVALIDATE};
+use super::content::{Content, IMMUTABLE, REVALIDATE, respond_with_json_text};
 use super::extract::{Query, parse_id};
 use super::query::{FsFormat, FsPathQuery, FsRootQuery, percent_decode};
 use crate::error::{ApiError, bad_tree};
@@ -99,35 +99,17 @@ async fn serve_path(
     wanted: Wanted,
 ) -> Result<Response, ApiError> {
     let reader = Arc::clone(&shared);
-    let (path, root, entry) = shared
-        .blocking(move || {
-            let root = path.find_root(&reader)?;
-            let entry = path.find_entry(&reader, root)?;
-            Ok((path, root, entry))
-        })
-        .await?;
+    let found = shared.blocking(move || path.find(&reader)).await?;
     // The audit line comes before the content is read: both need memory, and a request that held
     // the content while it waited for more would wait for itself.
-    let content = shared.store.open_blob(entry.hash).await?;
-    let permit = permit_for_listing(&shared, &entry).await?;
-    let is_large = permit.is_some();
-    let reader = Arc::clone(&shared);
-    let respond = move || {
-        let found = FoundEntry {
-            path: &path,
-            root,
-            entry: &entry,
-        };
-        match permit {
-            Some(permit) => found.list_large_directory(&content, permit),
-            None => found.respond(&reader, &content, &wanted),
-        }
-    };
-    if is_large {
-        shared.work_on_large(respond).await
-    } else {
-        shared.blocking(respond).await
+    let content = shared.store.open_blob(found.entry.hash).await?;
+    if let Some(permit) = permit_for_listing(&shared, &found.entry).await? {
+        let list = move || found.list_large_directory(&content, permit);
+        return shared.work_on_large(list).await;
     }
+    let reader = Arc::clone(&shared);
+    let respond = move || found.respond(&reader, &content, &wanted);
+    shared.blocking(respond).await
 }
 
 /// Waits for memory to list a large directory. Everything else needs no permit here.
@@ -208,13 +190,24 @@ impl FsPath {
         })
     }
 
+    /// Finds the entry at the path, in the turn's own filesystem or the one that it inherits.
+    fn find(self, shared: &Shared) -> Result<FoundEntry, ApiError> {
+        let root = self.find_root(shared)?;
+        let entry = self.find_entry(shared, root)?;
+        Ok(FoundEntry {
+            path: self,
+            root,
+            entry,
+        })
+    }
+
     fn find_root(&self, shared: &Shared) -> Result<FsRoot, ApiError> {
         shared.store.fs_root(self.turn)?.ok_or_else(|| {
             let message = format!(
                 "neither turn {} nor a turn before it has a filesystem",
                 self.turn
             );
-            ApiError::new(ErrorCode::NotFound, message)
+            ApiError::not_found(message)
         })
     }
 
@@ -251,21 +244,19 @@ impl FsPath {
     }
 
     fn not_found(&self) -> ApiError {
-        ApiError::new(
-            ErrorCode::NotFound,
-            format!("turn {} has no file `{}`", self.turn, self.to_text()),
-        )
+        let path = self.to_text();
+        ApiError::not_found(format!("turn {} has no file `{path}`", self.turn))
     }
 }
 
 /// The entry at a path, and the root under which it was found.
-struct FoundEntry<'a> {
-    path: &'a FsPath,
+struct FoundEntry {
+    path: FsPath,
     root: FsRoot,
-    entry: &'a TreeEntry,
+    entry: TreeEntry,
 }
 
-impl FoundEntry<'_> {
+impl FoundEntry {
     /// The ancestor that has the root, if the requested turn has none.
     fn inherited_from(&self) -> Option<TurnId> {
         Some(self.root.turn).filter(|turn| *turn != self.path.turn)
@@ -307,11 +298,7 @@ impl FoundEntry<'_> {
         let text = serde_json::to_vec(&listing).map_err(ApiError::internal)?;
         // Freed before the copy is made, because the permit does not cover all three at once.
         drop((tree, listing));
-        Ok((
-            [(CONTENT_TYPE, "application/json")],
-            permit.hold_copy(text)?,
-        )
-            .into_response())
+        Ok(respond_with_json_text(permit.hold_copy(text)?))
     }
 
     fn respond_with_bytes(&self, bytes: Bytes, wanted: &Wanted) -> Response {
@@ -339,15 +326,23 @@ impl FoundEntry<'_> {
 
     /// A file as JSON; a large one keeps its memory permit until it has been sent.
     fn file_json(&self, shared: &Shared, content: &[u8]) -> Result<Response, ApiError> {
-        let text_bytes = content.len().div_ceil(3) * 4;
+        let base64_bytes = content.len().div_ceil(3) * 4;
         // The base64 text and the JSON around it are in memory at the same time.
-        let permit = match 2 * text_bytes {
-            bytes if bytes >= LARGE_FROM_BYTES => {
-                Some(shared.memory.acquire_now_beside(content.len(), bytes)?)
-            }
-            _ => None,
+        let needed = 2 * base64_bytes;
+        let permit = (needed >= LARGE_FROM_BYTES)
+            .then(|| shared.memory.acquire_now_beside(content.len(), needed))
+            .transpose()?;
+        let file = json::FsNode::File(self.file_shape(content));
+        let text = serde_json::to_vec(&file).map_err(ApiError::internal)?;
+        let text = match permit {
+            Some(permit) => permit.hold(text),
+            None => Bytes::from(text),
         };
-        let file = json::FsNode::File(json::FsFile {
+        Ok(respond_with_json_text(text))
+    }
+
+    fn file_shape(&self, content: &[u8]) -> json::FsFile {
+        json::FsFile {
             turn_id: self.path.turn.into(),
             inherited_from: self.inherited_from().map(json::Id::from),
             path: self.path.to_text(),
@@ -357,13 +352,7 @@ impl FoundEntry<'_> {
             size: self.entry.size,
             hash: json::Hash(self.entry.hash),
             content_base64: STANDARD.encode(content),
-        });
-        let text = serde_json::to_vec(&file).map_err(ApiError::internal)?;
-        let text = match permit {
-            Some(permit) => permit.hold(text),
-            None => Bytes::from(text),
-        };
-        Ok(([(CONTENT_TYPE, "application/json")], text).into_response())
+        }
     }
 
     fn listing_shape(&self, tree: &[u8]) -> Result<json::FsListing, ApiError> {
@@ -402,6 +391,7 @@ fn vary_by_accept(mut response: Response) -> Response {
 fn entry_shape(entry: &TreeEntry) -> json::FsEntry {
     json::FsEntry {
         name: String::from_utf8_lossy(&entry.name).into_owned(),
+        // JSON is text, so a name that is not UTF-8 comes a second time, byte for byte.
         name_b64: std::str::from_utf8(&entry.name)
             .is_err()
             .then(|| STANDARD.encode(&entry.name)),

@@ -19,7 +19,7 @@ use super::ledger::access;
 use super::status_page;
 use crate::auth::{Admission, CallerKind, Denied, RequestHead, RequestKind};
 use crate::error::ApiError;
-use crate::principal::{Caller, PersonCaller};
+use crate::principal::{Caller, PersonCaller, PersonToken};
 use crate::shared::Shared;
 use crate::unauthenticated::Newcomer;
 
@@ -77,12 +77,14 @@ impl Refusal {
 
 /// Lets the rules decide about a request. The request of an admitted caller gets the [`Caller`].
 fn admit_request(shared: &Shared, request: &mut Request) -> Result<Admission, Box<Refusal>> {
-    let (admission, person) = check_head(shared, request)?;
-    let caller = match (admission, person) {
+    let (admission, holder) = check_head(shared, request)?;
+    let caller = match (admission, holder) {
         (Admission::Serve(CallerKind::Owner), _) => Caller::Owner,
-        (Admission::Serve(CallerKind::Person), Some(person)) => Caller::Person(person),
+        (Admission::Serve(CallerKind::Person), Some(holder)) => holder,
         _ => return Ok(admission),
     };
+    // Before the route is checked: a caller with a valid token is not an unauthenticated one, even
+    // if this route is closed to it.
     if let Some(newcomer) = request.extensions().get::<Newcomer>() {
         newcomer.authenticated();
     }
@@ -98,53 +100,59 @@ fn admit_request(shared: &Shared, request: &mut Request) -> Result<Admission, Bo
     Ok(admission)
 }
 
-/// Decides by the head of a request. Also returns the person whose token the request has.
+/// Decides by the head of a request, before any of its body is read. Also returns the person or node
+/// whose token the request has.
 fn check_head(
     shared: &Shared,
     request: &Request,
-) -> Result<(Admission, Option<PersonCaller>), Box<Refusal>> {
-    let head = read_head(request, shared.gate.cookie_name())
+) -> Result<(Admission, Option<Caller>), Box<Refusal>> {
+    let mut head = read_head(request, shared.gate.cookie_name())
         .map_err(|error| Refusal::new(error, false))?;
-    let (person, unreadable) = match head.bearer.map(|secret| find_person(shared, secret)) {
-        None => (None, None),
-        Some(Ok(person)) => (person, None),
-        Some(Err(error)) => (None, Some(error)),
+    // An unreadable world is no refusal yet: the request may be admitted without the token.
+    let found = match head.bearer {
+        Some(secret) => find_holder(shared, secret),
+        None => Ok(None),
     };
-    let head = RequestHead {
-        person: person.is_some(),
-        ..head
-    };
-    let local = request
-        .extensions()
-        .get::<ArrivedAt>()
-        .map_or(shared.addrs.http.ip(), |arrived| arrived.0);
-    let denied = match shared.gate.decide(&head, local) {
-        Ok(admission) => return Ok((admission, person)),
-        Err(denied) => denied,
-    };
+    head.person = matches!(found, Ok(Some(_)));
+    let arrived = request.extensions().get::<ArrivedAt>();
+    let local = arrived.map_or(shared.addrs.http.ip(), |arrived| arrived.0);
+    match shared.gate.decide(&head, local) {
+        Ok(admission) => Ok((admission, found.ok().flatten())),
+        Err(denied) => Err(refuse(denied, found.err(), request)),
+    }
+}
+
+/// Refuses a request. `unreadable` is the error of the world that the request's token belongs to.
+fn refuse(denied: Denied, unreadable: Option<ApiError>, request: &Request) -> Box<Refusal> {
     let may_read = denied.is_for_known_origin();
-    Err(match (denied, unreadable) {
+    match (denied, unreadable) {
         // The token may be valid, but its world cannot be read. "Wrong token" would mislead.
         (Denied::WrongCredentials, Some(error)) => Refusal::new(error, may_read),
         (denied, _) => Refusal::new(refusal_response(denied, request), may_read),
-    })
+    }
 }
 
-/// The person with this token. An error means that the token's world cannot be read.
-fn find_person(shared: &Shared, secret: &str) -> Result<Option<PersonCaller>, ApiError> {
+/// The person or the node with this token. An error means that the token's world cannot be read.
+fn find_holder(shared: &Shared, secret: &str) -> Result<Option<Caller>, ApiError> {
+    if let Some(node) = shared.runs.find_node(secret) {
+        return Ok(Some(Caller::Node(node)));
+    }
     let found = shared
         .worlds
         .find_token_holder(secret, shared.worlds.now())?;
-    Ok(found.map(|holder| PersonCaller {
-        handle: holder.world,
-        who: holder.principal,
-        token: holder.token,
+    Ok(found.map(|holder| {
+        Caller::Person(PersonCaller {
+            handle: holder.world,
+            who: holder.principal,
+            token: PersonToken::OfWorld(holder.token),
+        })
     }))
 }
 
 /// The parts of a request's head that the rules use.
 fn read_head<'a>(request: &'a Request, cookie_name: &str) -> Result<RequestHead<'a>, ApiError> {
     let (headers, uri) = (request.headers(), request.uri());
+    // The link from `turnkeep up` has its token in the query. The page itself checks it.
     let is_login =
         uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
     let bearer = single_header(headers, &AUTHORIZATION)?;
@@ -198,16 +206,17 @@ fn single_header<'a>(
 }
 
 fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let all = headers
-        .get_all(COOKIE)
-        .iter()
-        .filter_map(|value| value.to_str().ok());
-    let mut pairs = all
-        .flat_map(|cookies| cookies.split(';'))
-        .filter_map(|pair| pair.trim().split_once('='));
-    pairs
-        .find(|(known, _)| *known == name)
-        .map(|(_, value)| value)
+    // A browser may send several headers, each with several cookies.
+    for cookies in headers.get_all(COOKIE) {
+        for cookie in cookies.to_str().unwrap_or_default().split(';') {
+            if let Some((known, value)) = cookie.trim().split_once('=')
+                && known == name
+            {
+                return Some(value);
+            }
+        }
+    }
+    None
 }
 
 fn refusal_response(denied: Denied, request: &Request) -> Response {

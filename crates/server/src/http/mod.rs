@@ -7,7 +7,7 @@
 mod append;
 mod blobs;
 mod body;
-mod content;
+pub(crate) mod content;
 pub(crate) mod contexts;
 mod error_response;
 mod events;
@@ -22,6 +22,7 @@ mod openapi;
 mod page;
 pub mod query;
 mod registry;
+pub(crate) mod runs;
 mod serve;
 pub(crate) mod sse;
 mod stall;
@@ -29,6 +30,7 @@ mod stats;
 mod status_page;
 mod terminal;
 pub(crate) mod turns;
+mod why;
 
 use std::sync::Arc;
 
@@ -56,6 +58,7 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(turns::show))
         .routes(routes!(fs::root))
         .routes(routes!(fs::path))
+        // The path of the root is empty, and a router takes no empty segment for `{*path}`.
         .route("/v1/turns/{turn_id}/fs/", axum::routing::get(fs::root))
         .routes(routes!(blobs::named))
         .routes(routes!(blobs::get, blobs::head, blobs::put))
@@ -64,17 +67,19 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(registry::type_version))
         .routes(routes!(events::all))
         .routes(routes!(events::of_context))
+        .routes(routes!(why::why))
         .routes(routes!(stats::stats))
         .routes(routes!(stats::metrics))
         .routes(routes!(stats::metrics_alias))
         .routes(routes!(export::export))
         .merge(ledger::routes())
+        .merge(runs::routes())
         .routes(routes!(mcp::message))
         .routes(routes!(health::healthz))
         .routes(routes!(health::health_alias))
         .routes(routes!(openapi::document))
         .routes(routes!(status_page::page))
-        .route("/ws", axum::routing::get(terminal::watch))
+        .route("/ws", axum::routing::get(runs::ws::open))
 }
 
 /// The whole gateway.

@@ -59,6 +59,25 @@ enum TooLong {
     ShowError,
 }
 
+impl TextLimit {
+    /// What happens to the first turn of an answer if it does not fit. While there is a larger limit
+    /// to try, the answer is written again instead.
+    fn on_too_long(self) -> TooLong {
+        if self.is_last {
+            TooLong::ShowError
+        } else {
+            TooLong::LeaveOut
+        }
+    }
+}
+
+/// Turns as text, the newest first.
+struct RenderedTurns {
+    text: String,
+    /// Each turn's part of the text.
+    ranges: Vec<Range<usize>>,
+}
+
 /// A page to be written.
 pub(crate) struct JsonPage {
     /// The context as the page's `meta` shows it.
@@ -75,7 +94,9 @@ impl JsonPage {
     /// The page as JSON.
     pub(crate) fn render(&self, shared: &Shared, limit: TextLimit) -> Result<String, RenderError> {
         let renderer = Renderer::new(shared, &self.content, &self.options, limit)?;
-        let (text, ranges) = self.newest_first(&renderer, shared.config.limits.page_bytes_max)?;
+        let bytes_max = shared.config.limits.page_bytes_max;
+        let RenderedTurns { text, ranges } = self.render_newest_first(&renderer, bytes_max)?;
+        // With no turn at all the place is out of range, so there is no oldest turn either.
         let oldest = self.turns.iter().rev().nth(ranges.len().wrapping_sub(1));
         let mut out = String::with_capacity(text.len() + 512);
         self.write_meta(&mut out, &renderer.registry);
@@ -93,13 +114,12 @@ impl JsonPage {
         Ok(out)
     }
 
-    /// Renders turns from the newest on, within the limits. Returns the text and each turn's part
-    /// of it.
-    fn newest_first(
+    /// Renders turns from the newest on, within the limits.
+    fn render_newest_first(
         &self,
         renderer: &Renderer<'_>,
         bytes_max: usize,
-    ) -> Result<(String, Vec<Range<usize>>), RenderError> {
+    ) -> Result<RenderedTurns, RenderError> {
         let mut text = String::new();
         let mut ranges = Vec::with_capacity(self.turns.len());
         let mut read = 0;
@@ -109,14 +129,15 @@ impl JsonPage {
                 break;
             }
             let start = text.len();
-            let too_long = if renderer.limit.is_last && ranges.is_empty() {
-                TooLong::ShowError
+            let too_long = if ranges.is_empty() {
+                renderer.limit.on_too_long()
             } else {
                 TooLong::LeaveOut
             };
             match renderer.write(&mut text, turn, too_long) {
                 // The error is in the turn's text. The page as a whole is still a success.
                 Ok(_) => {}
+                // The unfinished turn stays in the text, but no range refers to it.
                 Err(RenderError::NeedsMemory) if renderer.limit.is_last => break,
                 Err(error) => return Err(error),
             }
@@ -125,7 +146,7 @@ impl JsonPage {
             }
             ranges.push(start..text.len());
         }
-        Ok((text, ranges))
+        Ok(RenderedTurns { text, ranges })
     }
 
     fn write_meta(&self, out: &mut String, registry: &Registry) {
@@ -190,13 +211,8 @@ impl<'a> Renderer<'a> {
 
     /// One turn as JSON, or why it cannot be shown.
     pub(crate) fn render_turn(&self, turn: &Turn) -> Result<String, RenderError> {
-        let too_long = if self.limit.is_last {
-            TooLong::ShowError
-        } else {
-            TooLong::LeaveOut
-        };
         let mut out = String::with_capacity(1024);
-        match self.write(&mut out, turn, too_long)? {
+        match self.write(&mut out, turn, self.limit.on_too_long())? {
             None => Ok(out),
             Some(fault) => Err(RenderError::Failed(fault)),
         }
@@ -217,27 +233,14 @@ impl<'a> Renderer<'a> {
             .map_err(Clone::clone)
             .and_then(Payload::raw);
         let mut fault = match &bytes {
+            Ok(bytes) => self.write_typed_view(out, turn, bytes, too_long)?,
             Err(error) => Some(ApiError::from(error.clone())),
-            Ok(bytes) if self.options.view.is_typed() => match self.write_typed(out, turn, bytes) {
-                Ok(()) => None,
-                Err(ProjectionError::TooLarge { .. }) if too_long == TooLong::LeaveOut => {
-                    return Err(RenderError::NeedsMemory);
-                }
-                Err(error) => Some(error.into()),
-            },
-            Ok(_) => None,
         };
+        // The raw view also accompanies an error, so that a reader can get at the bytes anyway.
         if self.options.view.is_raw() || fault.is_some() {
             let bytes = bytes.as_deref().ok();
-            let text_bytes = out.len() + bytes.map_or(0, |bytes| self.raw_text_bytes(bytes));
-            match too_long {
-                _ if text_bytes <= self.limit.bytes_max => self.write_raw(out, turn, bytes),
-                TooLong::LeaveOut => return Err(RenderError::NeedsMemory),
-                TooLong::ShowError => {
-                    self.write_raw(out, turn, None);
-                    fault.get_or_insert_with(|| self.too_long());
-                }
-            }
+            let raw_fault = self.write_raw_view(out, turn, bytes, too_long)?;
+            fault = fault.or(raw_fault);
         }
         if let Some(fault) = &fault {
             out.push_str(",\"error\":");
@@ -248,6 +251,50 @@ impl<'a> Renderer<'a> {
             return Err(RenderError::NeedsMemory);
         }
         Ok(fault)
+    }
+
+    /// Writes the typed view, if it is requested. Returns why the payload cannot be shown.
+    fn write_typed_view(
+        &self,
+        out: &mut String,
+        turn: &Turn,
+        payload: &[u8],
+        too_long: TooLong,
+    ) -> Result<Option<ApiError>, RenderError> {
+        if !self.options.view.is_typed() {
+            return Ok(None);
+        }
+        match self.write_typed(out, turn, payload) {
+            Ok(()) => Ok(None),
+            Err(ProjectionError::TooLarge { .. }) if too_long == TooLong::LeaveOut => {
+                Err(RenderError::NeedsMemory)
+            }
+            Err(error) => Ok(Some(error.into())),
+        }
+    }
+
+    /// Writes the raw view. If the bytes do not fit, it is written without them, and the error is
+    /// returned.
+    fn write_raw_view(
+        &self,
+        out: &mut String,
+        turn: &Turn,
+        bytes: Option<&[u8]>,
+        too_long: TooLong,
+    ) -> Result<Option<ApiError>, RenderError> {
+        let text_bytes = out.len() + bytes.map_or(0, |bytes| self.raw_text_bytes(bytes));
+        if text_bytes <= self.limit.bytes_max {
+            self.write_raw(out, turn, bytes);
+            return Ok(None);
+        }
+        match too_long {
+            TooLong::LeaveOut => Err(RenderError::NeedsMemory),
+            TooLong::ShowError => {
+                self.write_raw(out, turn, None);
+                let max = self.limit.bytes_max;
+                Ok(Some(ProjectionError::TooLarge { max }.into()))
+            }
+        }
     }
 
     fn write_typed(
@@ -269,11 +316,6 @@ impl<'a> Renderer<'a> {
         out.push(',');
         projected.push_members(out);
         Ok(())
-    }
-
-    fn too_long(&self) -> ApiError {
-        let max = self.limit.bytes_max;
-        ProjectionError::TooLarge { max }.into()
     }
 
     /// How long the text of a payload's bytes is.

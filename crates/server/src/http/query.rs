@@ -6,12 +6,17 @@
 
 mod fs;
 mod ledger;
+mod runs;
 mod turns;
 
 pub use fs::{FsFormat, FsPathQuery, FsRootQuery};
 pub use ledger::{
     ActingQuery, CallerQuery, LinesQuery, ReadingQuery, StreamQuery, SubscribeQuery, VerifyQuery,
     ViewsQuery,
+};
+pub use runs::{
+    DirectoryQuery, EventDirection, EventQuery, ImportQuery, RawQuery, RunFilterQuery,
+    RunListQuery, RunStreamQuery, SocketQuery,
 };
 pub use turns::{PayloadView, TurnQuery, TurnsQuery, ViewOptions};
 
@@ -92,12 +97,9 @@ impl Pairs {
 
     /// Rejects names that are not in the list.
     fn check_names(&self, legal: &'static [&'static str]) -> Result<(), QueryError> {
-        match self
-            .0
-            .iter()
-            .find(|(name, _)| !legal.contains(&name.as_str()))
-        {
-            Some((name, _)) => Err(QueryError::Unknown {
+        let mut names = self.0.iter().map(|(name, _)| name);
+        match names.find(|name| !legal.contains(&name.as_str())) {
+            Some(name) => Err(QueryError::Unknown {
                 name: name.clone(),
                 legal,
             }),
@@ -111,15 +113,20 @@ impl Pairs {
         name: &'static str,
         alias: Option<&'static str>,
     ) -> Result<Option<&str>, QueryError> {
-        let mut values = self
-            .all_values(name)
-            .chain(alias.into_iter().flat_map(|alias| self.all_values(alias)));
+        let by_alias = alias.into_iter().flat_map(|alias| self.all_values(alias));
+        let mut values = self.all_values(name).chain(by_alias);
         let first = values.next();
+        // The name and its alias together are a contradiction too.
         if values.next().is_some() {
             Err(QueryError::Twice(name))
         } else {
             Ok(first)
         }
+    }
+
+    /// The text of a parameter.
+    fn optional_text(&self, name: &'static str) -> Result<Option<String>, QueryError> {
+        Ok(self.single_value(name, None)?.map(str::to_owned))
     }
 
     fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
@@ -135,8 +142,10 @@ impl Pairs {
         name: &'static str,
         alias: Option<&'static str>,
     ) -> Result<T, QueryError> {
-        self.single_value(name, alias)?
-            .map_or(Ok(T::default()), |value| Ok(value.parse()?))
+        match self.single_value(name, alias)? {
+            Some(value) => Ok(value.parse()?),
+            None => Ok(T::default()),
+        }
     }
 
     /// A yes or no, which is `default` where it is not given.
@@ -243,19 +252,12 @@ impl FromQuery for ContextsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
         pairs.accept_provenance()?;
-        let before = match pairs.single_value("cursor", None)? {
-            None => None,
-            Some(value) => Some(
-                value
-                    .parse()
-                    .map_err(|_| wrong_kind("cursor", value, "a page's next_cursor"))?,
-            ),
-        };
-        let label = |text: &str| match text.split_once('=') {
-            Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
-            None => (text.to_owned(), None),
-        };
-        let labels = pairs.all_values("label").map(label).collect();
+        let cursor = pairs.single_value("cursor", None)?.map(|value| {
+            let id = value.parse();
+            id.map_err(|_| wrong_kind("cursor", value, "a page's next_cursor"))
+        });
+        let before = cursor.transpose()?;
+        let labels = pairs.all_values("label").map(parse_label).collect();
         let limit = pairs.parse_count("limit", CONTEXTS_DEFAULT)?;
         Ok(Self {
             limit,
@@ -263,6 +265,14 @@ impl FromQuery for ContextsQuery {
             labels,
             worlds: pairs.parse_flag("worlds", true)?,
         })
+    }
+}
+
+/// A label to look for: `key`, or `key=value`.
+fn parse_label(text: &str) -> (String, Option<String>) {
+    match text.split_once('=') {
+        Some((key, value)) => (key.to_owned(), Some(value.to_owned())),
+        None => (text.to_owned(), None),
     }
 }
 
@@ -330,27 +340,6 @@ impl FromQuery for EventsQuery {
     }
 }
 
-/// Which terminal is to be shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WatchQuery {
-    /// The session's id.
-    pub session: Option<String>,
-}
-
-impl WatchQuery {
-    /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["session"];
-}
-
-impl FromQuery for WatchQuery {
-    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        pairs.check_names(Self::NAMES)?;
-        Ok(Self {
-            session: pairs.single_value("session", None)?.map(str::to_owned),
-        })
-    }
-}
-
 /// A position in the feed.
 pub(crate) fn parse_position(text: &str) -> Option<u64> {
     if is_number(text) {
@@ -378,7 +367,7 @@ impl FromQuery for StatusQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            token: pairs.single_value("token", None)?.map(str::to_owned),
+            token: pairs.optional_text("token")?,
             all: pairs.parse_flag("all", false)?,
         })
     }
@@ -400,25 +389,24 @@ pub fn parse_any(bytes: &[u8]) {
         TurnsQuery::from_query(pairs.clone()),
         "one query, two meanings"
     );
-    let contexts = ContextsQuery::from_query(pairs.clone());
-    let events = EventsQuery::from_query(pairs.clone());
-    let stream = StreamQuery::from_query(pairs.clone());
-    let views = ViewsQuery::from_query(pairs.clone());
-    let acting = CallerQuery::from_query(pairs.clone());
-    let fs = FsRootQuery::from_query(pairs.clone());
     let understood = [
         turns.is_ok(),
-        contexts.is_ok(),
-        events.is_ok(),
-        stream.is_ok(),
-        views.is_ok(),
-        acting.is_ok(),
-        fs.is_ok(),
+        is_understood::<ContextsQuery>(&pairs),
+        is_understood::<EventsQuery>(&pairs),
+        is_understood::<StreamQuery>(&pairs),
+        is_understood::<ViewsQuery>(&pairs),
+        is_understood::<CallerQuery>(&pairs),
+        is_understood::<FsRootQuery>(&pairs),
     ];
     assert!(
-        NoQuery::from_query(pairs).is_err() || understood.iter().all(|ok| *ok),
+        !is_understood::<NoQuery>(&pairs) || understood.iter().all(|ok| *ok),
         "an empty query is every route's"
     );
+}
+
+#[cfg(any(test, feature = "dev"))]
+fn is_understood<T: FromQuery>(pairs: &Pairs) -> bool {
+    T::from_query(pairs.clone()).is_ok()
 }
 
 #[cfg(test)]

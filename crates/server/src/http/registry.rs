@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, TypeRef};
-use turnkeep_wire::{ErrorCode, json};
+use turnkeep_wire::json;
 
 use super::blobs::etag;
 use super::content::{Content, REVALIDATE};
@@ -54,8 +54,7 @@ pub(crate) async fn get_bundle(
 ) -> Result<Response, ApiError> {
     let registry = shared.store.registry();
     let bundle = registry.bundle(&id).ok_or_else(|| {
-        ApiError::new(ErrorCode::NotFound, format!("bundle `{id}` does not exist"))
-            .with("bundle_id", id.as_str())
+        ApiError::not_found(format!("bundle `{id}` does not exist")).with("bundle_id", id.as_str())
     })?;
     let etag = format!("\"{}\"", bundle.etag);
     Ok(Content {
@@ -97,12 +96,9 @@ pub(crate) async fn type_version(
     let registry = shared.store.registry();
     let Some(descriptor) = registry.descriptor(&id, version) else {
         let name = TypeRef::new(id, version);
-        return Err(ApiError::new(
-            ErrorCode::NotFound,
-            format!("type {name} is not in the registry"),
-        )
-        .with("type_id", &*name.id)
-        .with("type_version", version));
+        let error = ApiError::not_found(format!("type {name} is not in the registry"));
+        let error = error.with("type_id", &*name.id);
+        return Err(error.with("type_version", version));
     };
     Ok(respond_tagged(
         &registry.descriptor_json(descriptor),

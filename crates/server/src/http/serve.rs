@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::response::Response;
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -61,26 +62,10 @@ impl Port for Gateway {
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
         let timeouts = &self.shared.config.timeouts;
-        let router = TowerToHyperService::new(self.router);
         let unread = Unread::default();
-        let stream = Lingering::new(
-            StallGuard::new(stream, timeouts.write_stall),
-            unread.clone(),
-        );
-        let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-            newcomer.heard();
-            request.extensions_mut().insert(ArrivedAt(local));
-            request.extensions_mut().insert(newcomer.clone());
-            let (has_body, unread) = (!request.body().is_end_stream(), unread.clone());
-            let answer = router.call(request);
-            async move {
-                let response = answer.await?;
-                // A handler that failed may have left a part of the body unread.
-                unread.set(has_body && response.status().as_u16() >= 400);
-                Ok::<_, Infallible>(response)
-            }
-        });
-        let stream = TokioIo::new(stream);
+        let stream = StallGuard::new(stream, timeouts.write_stall);
+        let stream = TokioIo::new(Lingering::new(stream, unread.clone()));
+        let service = connection_service(self.router, local, newcomer, unread);
         let served = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(timeouts.http_head)
@@ -91,6 +76,7 @@ impl Port for Gateway {
         let ended = tokio::select! {
             ended = served.as_mut() => ended,
             () = self.shared.stopping.cancelled() => {
+                // The request under way is answered; the connection takes no other.
                 served.as_mut().graceful_shutdown();
                 served.await
             }
@@ -99,6 +85,31 @@ impl Port for Gateway {
             tracing::debug!(%error, "an HTTP connection ended early");
         }
     }
+}
+
+/// Passes the requests of one connection to the router. Sets `unread` after each answer, for the end
+/// of the connection.
+fn connection_service(
+    router: Router,
+    local: IpAddr,
+    newcomer: Newcomer,
+    unread: Unread,
+) -> impl Service<hyper::Request<Incoming>, Response = Response, Error = Infallible, Future: Send> + Send
+{
+    let router = TowerToHyperService::new(router);
+    service_fn(move |mut request: hyper::Request<Incoming>| {
+        newcomer.heard();
+        request.extensions_mut().insert(ArrivedAt(local));
+        request.extensions_mut().insert(newcomer.clone());
+        let (has_body, unread) = (!request.body().is_end_stream(), unread.clone());
+        let answer = router.call(request);
+        async move {
+            let response = answer.await?;
+            // A handler that failed may have left a part of the body unread.
+            unread.set(has_body && response.status().as_u16() >= 400);
+            Ok(response)
+        }
+    })
 }
 
 #[cfg(test)]

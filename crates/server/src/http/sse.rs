@@ -31,19 +31,16 @@ pub(crate) fn respond<F>(shared: &Shared, feed: impl FnOnce(Sender) -> F) -> Res
 where
     F: Future<Output = ()> + Send + 'static,
 {
-    let (sender, body) = ChannelBody::new(CHUNKS_MAX);
-    let (feed, stopping) = (feed(sender), shared.stopping.clone());
-    shared.spawn(async move {
-        tokio::select! {
-            () = stopping.cancelled() => {}
-            () = feed => {}
+    let stopping = shared.stopping.clone();
+    respond_to_the_end(shared, |sender| {
+        let feed = feed(sender);
+        async move {
+            tokio::select! {
+                () = stopping.cancelled() => {}
+                () = feed => {}
+            }
         }
-    });
-    let headers = [
-        (CONTENT_TYPE, "text/event-stream"),
-        (CACHE_CONTROL, "no-store"),
-    ];
-    (headers, Body::new(body)).into_response()
+    })
 }
 
 /// A stream that a feed writes until it ends by itself or the reader is gone. When the server stops,

@@ -3,7 +3,7 @@
 //! All text of callers is escaped. The page's policy also forbids scripts and requests, so a mistake
 //! in the escaping would have no effect. The link `/?token=…` sets the cookie.
 
-use std::fmt::{self, Display};
+use std::fmt::{self, Display, Write as _};
 use std::sync::Arc;
 
 use axum::extract::State;
@@ -108,11 +108,9 @@ fn status_html(shared: &Shared, all: bool) -> String {
         contexts: counted_contexts(&stats, all),
         all,
     };
-    let (tiles, settings, contexts) = (
-        tiles_html(&stats, counted),
-        settings_html(shared),
-        contexts_html(shared, counted),
-    );
+    let tiles = tiles_html(&stats, counted);
+    let settings = settings_html(shared);
+    let contexts = contexts_html(shared, counted);
     format!("<main>{header}{tiles}{settings}{contexts}{FOOTER}</main>")
 }
 
@@ -244,14 +242,17 @@ struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|letter| match letter {
-            '<' => f.write_str("&lt;"),
-            '>' => f.write_str("&gt;"),
-            '&' => f.write_str("&amp;"),
-            '"' => f.write_str("&quot;"),
-            '\'' => f.write_str("&#39;"),
-            other => write!(f, "{other}"),
-        })
+        for letter in self.0.chars() {
+            match letter {
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '&' => f.write_str("&amp;")?,
+                '"' => f.write_str("&quot;")?,
+                '\'' => f.write_str("&#39;")?,
+                other => f.write_char(other)?,
+            }
+        }
+        Ok(())
     }
 }
 
@@ -261,10 +262,14 @@ struct Grouped(u64);
 impl Display for Grouped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.0.to_string();
-        digits.chars().enumerate().try_for_each(|(place, digit)| {
-            let gap = place > 0 && (digits.len() - place).is_multiple_of(3);
-            write!(f, "{}{digit}", if gap { "\u{202f}" } else { "" })
-        })
+        for (place, digit) in digits.chars().enumerate() {
+            if place > 0 && (digits.len() - place).is_multiple_of(3) {
+                // A narrow space at which no line breaks.
+                f.write_char('\u{202f}')?;
+            }
+            f.write_char(digit)?;
+        }
+        Ok(())
     }
 }
 
@@ -274,13 +279,14 @@ struct Size(u64);
 impl Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+        // 1024 is 2 to the 10th, so each unit is ten binary places.
         let power = self.0.checked_ilog2().unwrap_or(0) / 10;
-        let Some(unit) = (power as usize)
-            .checked_sub(1)
-            .and_then(|place| units.get(place))
-        else {
+        let place = (power as usize).checked_sub(1);
+        let Some(unit) = place.and_then(|place| units.get(place)) else {
             return write!(f, "{} B", self.0);
         };
+        // In integers, because a double cannot hold all 64 bits. Cut, not rounded: 1023.99 KiB must
+        // not become 1024.0 KiB.
         let tenths = (u128::from(self.0) * 10) >> (10 * power);
         write!(f, "{}.{} {unit}", tenths / 10, tenths % 10)
     }

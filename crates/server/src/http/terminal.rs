@@ -11,7 +11,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::extract::ws::rejection::WebSocketUpgradeRejection;
 use axum::extract::ws::{CloseFrame, Message, WebSocket, WebSocketUpgrade, close_code};
 use axum::response::Response;
@@ -20,8 +19,6 @@ use tokio::time::{Instant, sleep_until, timeout};
 use turnkeep_types::broker::{Paint, Reason, Shown};
 use turnkeep_wire::ErrorCode;
 
-use super::extract::Query;
-use super::query::WatchQuery;
 use crate::broker::{TerminalEvent, TerminalWatch, Terminals};
 use crate::error::ApiError;
 use crate::shared::Shared;
@@ -37,15 +34,12 @@ const CLOSE_GONE: u16 = 4410;
 const CLOSE_BUSY: u16 = 4429;
 
 /// Shows a terminal.
-pub(crate) async fn watch(
-    State(shared): State<Arc<Shared>>,
-    Query(query): Query<WatchQuery>,
+pub(crate) fn watch(
+    shared: &Arc<Shared>,
+    session: String,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    let terminals = shared_terminals(&shared)?;
-    let session = query
-        .session
-        .ok_or_else(|| ApiError::bad_request("`session` is missing"))?;
+    let terminals = shared_terminals(shared)?;
     let upgrade = upgrade.map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
     let place = shared.connections.try_open();
     let place = place
@@ -53,6 +47,7 @@ pub(crate) async fn watch(
     let upgrade = upgrade
         .max_message_size(MESSAGE_BYTES_MAX)
         .max_frame_size(MESSAGE_BYTES_MAX);
+    let shared = Arc::clone(shared);
     Ok(upgrade.on_upgrade(async move |socket| {
         let terminal = TerminalSocket {
             socket,
@@ -68,13 +63,9 @@ pub(crate) async fn watch(
 
 fn shared_terminals(shared: &Shared) -> Result<Terminals, ApiError> {
     within_the_machine(shared.addrs.http)?;
-    let none = || {
-        ApiError::new(
-            ErrorCode::NotFound,
-            "no broker runs in this server, so there are no terminals",
-        )
-    };
-    shared.terminals.get().cloned().ok_or_else(none)
+    let terminals = shared.terminals.get().cloned();
+    let message = "no broker runs in this server, so there are no terminals";
+    terminals.ok_or_else(|| ApiError::not_found(message))
 }
 
 /// Refuses a listener that other machines can reach, whatever token they have: a terminal shows
@@ -83,10 +74,8 @@ fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
     if listener.ip().to_canonical().is_loopback() {
         return Ok(());
     }
-    Err(ApiError::new(
-        ErrorCode::NotFound,
-        "terminals are shown only on a loopback listener",
-    ))
+    let message = "terminals are shown only on a loopback listener";
+    Err(ApiError::not_found(message))
 }
 
 /// One socket that shows one terminal.
@@ -94,23 +83,37 @@ struct TerminalSocket {
     socket: WebSocket,
     shared: Arc<Shared>,
     /// The size that the peer knows.
-    size: Option<(u16, u16)>,
+    size: Option<ScreenSize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct ScreenSize {
+    cols: u16,
+    rows: u16,
+}
+
+/// Why the server closes a socket.
+struct Ending {
+    code: u16,
+    word: &'static str,
 }
 
 impl TerminalSocket {
     async fn run(mut self, terminals: &Terminals, session: &str) {
-        let (code, reason) = match terminals.watch(session) {
-            Ok(watch) => match self.follow(&watch).await {
-                Some(close) => close,
-                None => return,
-            },
-            Err(refusal) => (close_code_for(refusal.reason), refusal.reason.word()),
+        let ending = match terminals.watch(session) {
+            Ok(watch) => self.follow(&watch).await,
+            Err(refusal) => Some(Ending {
+                code: close_code_for(refusal.reason),
+                word: refusal.reason.word(),
+            }),
         };
-        self.close(code, reason).await;
+        if let Some(ending) = ending {
+            self.close(ending).await;
+        }
     }
 
     /// Shows the terminal until something ends it. Returns how to close; none if the peer is gone.
-    async fn follow(&mut self, watch: &TerminalWatch) -> Option<(u16, &'static str)> {
+    async fn follow(&mut self, watch: &TerminalWatch) -> Option<Ending> {
         let stopping = self.shared.stopping.clone();
         let period = self.shared.config.timeouts.sse_ping;
         let mut ping_at = Instant::now() + period;
@@ -118,7 +121,10 @@ impl TerminalSocket {
             tokio::select! {
                 // In this order, so that a busy terminal cannot delay the stop or a close.
                 biased;
-                () = stopping.cancelled() => return Some((close_code::AWAY, "the server stops")),
+                () = stopping.cancelled() => return Some(Ending {
+                    code: close_code::AWAY,
+                    word: "the server stops",
+                }),
                 came = self.socket.recv() => match came {
                     Some(Ok(Message::Close(_))) => {
                         self.finish_close().await;
@@ -133,36 +139,37 @@ impl TerminalSocket {
                 }
                 event = watch.next_event() => match event {
                     TerminalEvent::Shown(shown) => self.show(&shown).await.ok()?,
-                    TerminalEvent::Ended => return Some((CLOSE_GONE, Reason::SessionDisconnected.word())),
+                    TerminalEvent::Ended => return Some(Ending {
+                        code: CLOSE_GONE,
+                        word: Reason::SessionDisconnected.word(),
+                    }),
                 },
             }
         }
     }
 
     async fn show(&mut self, shown: &Shown) -> Result<(), axum::Error> {
-        let size = (shown.cols, shown.rows);
+        let Shown { cols, rows, .. } = *shown;
+        let size = Some(ScreenSize { cols, rows });
         let repaint = shown.paint != Paint::Bytes;
-        if repaint || self.size != Some(size) {
-            self.size = Some(size);
-            let head =
-                json!({ "type": "screen", "cols": size.0, "rows": size.1, "repaint": repaint });
-            self.socket
-                .send(Message::Text(head.to_string().into()))
-                .await?;
+        if repaint || self.size != size {
+            self.size = size;
+            let head = json!({ "type": "screen", "cols": cols, "rows": rows, "repaint": repaint });
+            let head = Message::Text(head.to_string().into());
+            self.socket.send(head).await?;
         }
         if !shown.content.is_empty() {
-            self.socket
-                .send(Message::Binary(shown.content.clone()))
-                .await?;
+            let content = Message::Binary(shown.content.clone());
+            self.socket.send(content).await?;
         }
         Ok(())
     }
 
     /// Sends the reason and waits a moment for the peer's answer.
-    async fn close(mut self, code: u16, reason: &'static str) {
+    async fn close(mut self, ending: Ending) {
         let frame = CloseFrame {
-            code,
-            reason: reason.into(),
+            code: ending.code,
+            reason: ending.word.into(),
         };
         if self.socket.send(Message::Close(Some(frame))).await.is_ok() {
             self.finish_close().await;

@@ -4,15 +4,14 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use bytes::Bytes;
 use turnkeep_store::Turn;
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::json;
 
+use super::content::respond_with_json_text;
 use super::extract::{At, Query};
 use super::page::{JsonPage, RenderError, Renderer, TextLimit};
 use super::query::{TurnQuery, TurnsQuery};
@@ -45,7 +44,7 @@ pub(crate) async fn page(
     Query(query): Query<TurnsQuery>,
 ) -> Result<Response, ApiError> {
     let text = page_json(&shared, context, query, usize::MAX).await?;
-    Ok(json_response(text))
+    Ok(respond_with_json_text(text))
 }
 
 /// A page of turns as JSON text of at most about `text_bytes_max`. The text is the only form of a
@@ -93,13 +92,13 @@ fn head_turns(
 
 /// How long a text will be.
 #[derive(Debug, Clone, Copy)]
-struct TextSize {
+pub(crate) struct TextSize {
     /// About, if the payloads are ordinary.
-    expected: usize,
+    pub(crate) expected: usize,
     /// At most; a longer one is cut or an error.
-    max: usize,
+    pub(crate) max: usize,
     /// The largest payload, which is unpacked while its text is written.
-    payload_bytes: usize,
+    pub(crate) payload_bytes: usize,
 }
 
 impl TextSize {
@@ -120,41 +119,64 @@ impl TextSize {
 
 /// Makes a text that `render` writes within a limit. A text that turns out to be longer is written
 /// again with more memory, because its length is known only after it has been written.
-async fn render_text<F>(shared: &Arc<Shared>, size: TextSize, render: F) -> Result<Bytes, ApiError>
+pub(crate) async fn render_text<F>(
+    shared: &Arc<Shared>,
+    size: TextSize,
+    render: F,
+) -> Result<Bytes, ApiError>
 where
     F: Fn(&Shared, TextLimit) -> Result<String, RenderError> + Send + Sync + 'static,
 {
     let expected = size.expected.min(shared.config.limits.page_bytes_max);
-    let first = expected.max(LARGE_FROM_BYTES);
-    let largest = (shared.memory.total_bytes() / MEMORY_PER_TEXT_BYTE).max(2 * first);
-    let largest = largest.min(size.max);
-    let mut limit = TextLimit {
-        bytes_max: first.min(largest),
-        is_last: first >= largest,
-    };
+    let mut limits = GrowingLimit::new(expected, size.max, shared.memory.total_bytes());
+    // Most answers are small. They are written right here, without a permit.
     if expected < LARGE_FROM_BYTES {
-        match render(shared, limit) {
+        match render(shared, limits.current()) {
             Ok(text) => return Ok(text.into()),
             Err(RenderError::Failed(error)) => return Err(error),
-            Err(RenderError::NeedsMemory) => limit = next_limit(limit, largest),
+            Err(RenderError::NeedsMemory) => limits.grow(),
         }
     }
     let render = Arc::new(render);
     loop {
+        let limit = limits.current();
         let bytes = size.payload_bytes + MEMORY_PER_TEXT_BYTE * limit.bytes_max;
         let permit = shared.memory.acquire(bytes).await?;
         if let Some(text) = render_large(shared, limit, permit, Arc::clone(&render)).await? {
             return Ok(text);
         }
-        limit = next_limit(limit, largest);
+        limits.grow();
     }
 }
 
-fn next_limit(limit: TextLimit, largest: usize) -> TextLimit {
-    let bytes_max = (limit.bytes_max * NEXT_LIMIT_FACTOR).min(largest);
-    TextLimit {
-        bytes_max,
-        is_last: bytes_max == largest,
+/// The limits under which a text is tried, from its expected size up to the largest one.
+struct GrowingLimit {
+    bytes_max: usize,
+    largest: usize,
+}
+
+impl GrowingLimit {
+    /// Starts at the expected size. The largest limit is what the whole memory budget admits, but at
+    /// least twice the first, so that a wrong estimate gets a second try under a small budget too.
+    fn new(expected: usize, text_bytes_max: usize, memory_bytes: usize) -> Self {
+        let first = expected.max(LARGE_FROM_BYTES);
+        let largest = (memory_bytes / MEMORY_PER_TEXT_BYTE).max(2 * first);
+        let largest = largest.min(text_bytes_max);
+        Self {
+            bytes_max: first.min(largest),
+            largest,
+        }
+    }
+
+    fn current(&self) -> TextLimit {
+        TextLimit {
+            bytes_max: self.bytes_max,
+            is_last: self.bytes_max == self.largest,
+        }
+    }
+
+    fn grow(&mut self) {
+        self.bytes_max = (self.bytes_max * NEXT_LIMIT_FACTOR).min(self.largest);
     }
 }
 
@@ -192,7 +214,7 @@ pub(crate) async fn show(
     Query(query): Query<TurnQuery>,
 ) -> Result<Response, ApiError> {
     let text = turn_json(&shared, id, query, usize::MAX).await?;
-    Ok(json_response(text))
+    Ok(respond_with_json_text(text))
 }
 
 /// One turn as JSON text of at most about `text_bytes_max`.
@@ -210,8 +232,4 @@ pub(crate) async fn turn_json(
         Renderer::new(shared, &content, &query.options, limit)?.render_turn(&turn)
     })
     .await
-}
-
-fn json_response(json: impl Into<Body>) -> Response {
-    ([(CONTENT_TYPE, "application/json")], json.into()).into_response()
 }

@@ -12,7 +12,7 @@ use turnkeep_ledger::acceptance::Actor;
 use turnkeep_ledger::beat::{self, Beat, Offer};
 use turnkeep_ledger::envelope::{self, Envelope, EnvelopeKind};
 use turnkeep_ledger::fact::{Fact, RequestKind};
-use turnkeep_ledger::ids::{Ids, Name};
+use turnkeep_ledger::ids::{self, Ids, Name};
 use turnkeep_ledger::outcome::{self, RequestLookup};
 use turnkeep_ledger::projection;
 use turnkeep_ledger::{CitableEntries, Code, Fault, Grant, Principal, World};
@@ -71,14 +71,13 @@ impl Workload {
     /// Estimates the workload of a request with these parts. It stops counting at the limit.
     fn estimate<'a>(parts: impl IntoIterator<Item = &'a Value>) -> Self {
         // An explicit stack instead of recursion: it can stop as soon as the limit is reached.
-        let (mut left, mut open): (usize, Vec<&Value>) =
-            (LARGE_FROM_BYTES, parts.into_iter().collect());
+        let mut open: Vec<&Value> = parts.into_iter().collect();
+        let mut bytes = 0;
         while let Some(value) = open.pop() {
-            let Some(rest) = left.checked_sub(VALUE_BYTES + value.as_str().map_or(0, str::len))
-            else {
+            bytes += VALUE_BYTES + value.as_str().map_or(0, str::len);
+            if bytes > LARGE_FROM_BYTES {
                 return Self::Heavy;
-            };
-            left = rest;
+            }
             match value {
                 Value::Array(items) => open.extend(items),
                 Value::Object(fields) => open.extend(fields.values()),
@@ -117,19 +116,15 @@ impl WorldHandle {
         body: Value,
     ) -> Result<LedgerAnswer, LedgerError> {
         let (handle, who) = (Arc::clone(self), who.clone());
-        if body
-            .pointer("/mode/kind")
-            .is_some_and(|kind| kind == "NO_OP")
-        {
-            return self
-                .services
-                .run_blocking(move || handle.answer_no_op(&who, &body))
-                .await?;
+        let kind = body.pointer("/mode/kind");
+        if kind.is_some_and(|kind| kind == "NO_OP") {
+            // On a blocking thread however short the request is: its answer may be a whole page.
+            let read = move || handle.answer_no_op(&who, &body);
+            return self.services.run_blocking(read).await?;
         }
         let workload = Workload::estimate([&body]);
-        let request = workload
-            .run(self, move || handle.parse_invocation(who, &body, workload))
-            .await??;
+        let parse = move || handle.parse_invocation(who, &body, workload);
+        let request = workload.run(self, parse).await??;
         self.answer(request).await
     }
 
@@ -198,14 +193,13 @@ impl WorldHandle {
             return Err(Fault::new(Code::Forbidden, "mode.kind", message));
         }
         self.check_cursors(&who, &envelope, None)?;
-        let (fingerprint, kind) = (envelope::fingerprint(body, None), RequestKind::Invocation);
         Ok(Request {
             principal: who,
-            kind,
+            kind: RequestKind::Invocation,
             envelope,
             bundle: None,
             expected_cursor: None,
-            fingerprint,
+            fingerprint: envelope::fingerprint(body, None),
             workload,
             allowance: None,
         })
@@ -239,12 +233,11 @@ impl WorldHandle {
             ));
         }
         self.check_cursors(who, &envelope, expected_cursor.as_deref())?;
-        let (principal, kind, bundle) = (who.clone(), RequestKind::Beat, Some(bundle));
         Ok(Request {
-            principal,
-            kind,
+            principal: who.clone(),
+            kind: RequestKind::Beat,
             envelope,
-            bundle,
+            bundle: Some(bundle),
             expected_cursor,
             fingerprint,
             workload,
@@ -303,11 +296,8 @@ impl WorldHandle {
     ) -> Result<LedgerAnswer, LedgerError> {
         let deadline = tokio::time::Instant::now() + REPEAT_WAIT;
         loop {
-            if let Some(answer) = request
-                .workload
-                .read_world(self, |world| repeat_answer(world, &request))
-                .await?
-            {
+            let repeat = |world: &World| repeat_answer(world, &request);
+            if let Some(answer) = request.workload.read_world(self, repeat).await? {
                 return Ok(answer);
             }
             match self.in_flight.admit(
@@ -315,15 +305,7 @@ impl WorldHandle {
                 &request.envelope.request_id,
                 &request.fingerprint,
             )? {
-                RequestSlot::Run(permit) => {
-                    let (handle, workload) = (Arc::clone(self), request.workload);
-                    let work = async move { handle.execute(request, permit).await };
-                    return match workload {
-                        Workload::Light => self.services.run_to_end(work).await?,
-                        // A blocking thread runs to its end even if the caller is cancelled.
-                        Workload::Heavy => work.await,
-                    };
-                }
+                RequestSlot::Run(permit) => return self.execute_to_end(request, permit).await,
                 RequestSlot::Wait(mut done) => {
                     // The channel never sends a value: it closes when the other request ends.
                     let ended = tokio::time::timeout_at(deadline, async {
@@ -335,6 +317,21 @@ impl WorldHandle {
         }
     }
 
+    /// Executes a request even if its caller disconnects: a commit that has begun must be applied.
+    async fn execute_to_end(
+        self: &Arc<Self>,
+        request: Request,
+        permit: RequestPermit,
+    ) -> Result<LedgerAnswer, LedgerError> {
+        let (handle, workload) = (Arc::clone(self), request.workload);
+        let work = async move { handle.execute(request, permit).await };
+        match workload {
+            Workload::Light => self.services.run_to_end(work).await?,
+            // A blocking thread runs to its end even if the caller is cancelled.
+            Workload::Heavy => work.await,
+        }
+    }
+
     /// Asks the attached writer if needed, decides, and commits.
     async fn execute(
         self: &Arc<Self>,
@@ -342,14 +339,10 @@ impl WorldHandle {
         _permit: RequestPermit,
     ) -> Result<LedgerAnswer, LedgerError> {
         // A repeated request never comes here, so it is answered however much was written.
-        let mut admitted = request.admit(self.name())?;
-        let workload = request.workload;
+        let admitted = request.admit(self.name())?;
         // Rejects what no proposal could change, so that the writer is not asked for nothing.
-        workload
-            .read_world(self, |world| {
-                beat::check_request(world, &as_beat(&request, self.now()))
-            })
-            .await?;
+        let check = |world: &World| beat::check_request(world, &as_beat(&request, self.now()));
+        request.workload.read_world(self, check).await?;
         // `asked` holds the writer until the beat is committed, so that the next beat sees this
         // one.
         let asked = match request.kind {
@@ -357,45 +350,55 @@ impl WorldHandle {
             RequestKind::Beat => WriterAnswer::not_asked(),
         };
         for _ in 0..DECISIONS_MAX {
-            let mut guard = self.lock_for_writing().await;
-            // The write that we waited for may have been this same request.
-            if let Some(answer) = workload
-                .read_world(self, |world| repeat_answer(world, &request))
-                .await?
-            {
-                return Ok(answer);
-            }
-            let decide = |world: &World| {
-                let beat = Beat {
-                    offer: make_offer(world, &request, &asked.result),
-                    ..as_beat(&request, self.now())
-                };
-                beat::decide(world, &beat, &mut self.ids())
+            let Some(answer) = self.decide_and_commit(&request, &asked).await? else {
+                continue;
             };
-            let decision = workload.read_world(self, decide).await?;
-            match self.commit(&mut guard, decision.facts).await {
-                Ok(()) => {
-                    if !decision.rejected
-                        && let Some(admitted) = admitted.take()
-                    {
-                        admitted.commit();
-                    }
-                    let request_id = &request.envelope.request_id;
-                    return Ok(LedgerAnswer {
-                        rejected: decision.rejected,
-                        outcome: self.read(|world| world.outcome(request_id).cloned()),
-                        writer_failed: asked.failed,
-                        ..LedgerAnswer::new(decision.response)
-                    });
-                }
-                // The commit has applied the other writer's facts: decide again with them.
-                Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => {}
-                Err(error) => return Err(error),
+            if !answer.rejected
+                && !answer.replayed
+                && let Some(admitted) = admitted
+            {
+                admitted.commit();
             }
+            return Ok(answer);
         }
         Err(LedgerError::Abandoned(
             "the world's context is written to by somebody else".to_owned(),
         ))
+    }
+
+    /// Decides a request with the world as it is now, and commits it. Returns `None` if something
+    /// else was appended first. The world then has those facts, so the caller can decide again.
+    async fn decide_and_commit(
+        &self,
+        request: &Request,
+        asked: &WriterAnswer<'_>,
+    ) -> Result<Option<LedgerAnswer>, LedgerError> {
+        let mut guard = self.lock_for_writing().await;
+        let repeat = |world: &World| repeat_answer(world, request);
+        // The write that we waited for may have been this same request.
+        if let Some(answer) = request.workload.read_world(self, repeat).await? {
+            return Ok(Some(answer));
+        }
+        let decide = |world: &World| {
+            let beat = Beat {
+                offer: make_offer(world, request, &asked.result),
+                ..as_beat(request, self.now())
+            };
+            beat::decide(world, &beat, &mut self.ids())
+        };
+        let decision = request.workload.read_world(self, decide).await?;
+        match self.commit(&mut guard, decision.facts).await {
+            Ok(()) => {}
+            Err(LedgerError::Refusal(Refusal::HeadMoved { .. })) => return Ok(None),
+            Err(error) => return Err(error),
+        }
+        let request_id = &request.envelope.request_id;
+        Ok(Some(LedgerAnswer {
+            rejected: decision.rejected,
+            outcome: self.read(|world| world.outcome(request_id).cloned()),
+            writer_failed: asked.failed.clone(),
+            ..LedgerAnswer::new(decision.response)
+        }))
     }
 }
 
@@ -473,15 +476,11 @@ fn make_offer<'a>(
 ) -> Option<Offer<'a>> {
     if let WriterResult::Proposal(bundle) = attached {
         let grant = Grant::of_attached_writer(&world.config);
-        let (actor, citable) = (
-            Actor::Exactly(writer::ACTOR),
-            CitableEntries::VisibleToAnyOf(grant.clone()),
-        );
         return Some(Offer {
             bundle,
-            actor,
+            actor: Actor::Exactly(writer::ACTOR),
+            citable: CitableEntries::VisibleToAnyOf(grant.clone()),
             grant,
-            citable,
             may_set_scene: true,
         });
     }
@@ -490,6 +489,7 @@ fn make_offer<'a>(
         // The owner may submit the work of any engine; a person only its own.
         Principal::Owner => Actor::AnyName,
         Principal::Person { id, .. } => Actor::Exactly(id.as_str()),
+        Principal::System => Actor::Exactly(ids::SYSTEM),
     };
     Some(Offer {
         bundle,

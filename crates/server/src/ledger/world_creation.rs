@@ -23,11 +23,9 @@ use super::worlds::{LedgerServices, Worlds};
 
 /// The facts at the beginning of a world's audit.
 pub(super) fn initial_facts(world: &World) -> Vec<Fact> {
-    let people = world.people.iter().cloned().map(Fact::Person);
-    [Fact::Config(Box::new(world.config.clone()))]
-        .into_iter()
-        .chain(people)
-        .collect()
+    let mut facts = vec![Fact::Config(Box::new(world.config.clone()))];
+    facts.extend(world.people.iter().cloned().map(Fact::Person));
+    facts
 }
 
 impl Worlds {
@@ -71,7 +69,8 @@ impl Worlds {
         let create = async move {
             let _one_at_a_time = worlds.creating.lock().await;
             worlds.check_free(&name)?;
-            let (store, fork) = (worlds.services.store.store().clone(), name.clone());
+            let services = &worlds.services;
+            let (store, fork) = (services.store.store().clone(), name.clone());
             let collect_past = move || {
                 let origin = Origin {
                     name: &from,
@@ -79,12 +78,9 @@ impl Worlds {
                 };
                 SharedPast::collect(&store, origin, &fork, point.as_ref())
             };
-            let past = worlds.services.run_blocking(collect_past).await??;
-            let log = worlds
-                .services
-                .create_log(&name, past.base, past.beginning)
-                .await?;
-            let LoadedWorld { world, log, .. } = worlds.services.load_world(name, &log).await?;
+            let SharedPast { base, beginning } = services.run_blocking(collect_past).await??;
+            let log = services.create_log(&name, base, beginning).await?;
+            let LoadedWorld { world, log, .. } = services.load_world(name, &log).await?;
             Ok(worlds.publish(world, log))
         };
         self.services.run_to_end(create).await?
@@ -134,6 +130,7 @@ impl LedgerServices {
     ) -> Result<WorldLog, LedgerError> {
         self.publish_record_types().await?;
         let [reality, audit, derived] = log::create_contexts(name, base);
+        // First the audit: its key finds the context of an earlier attempt with this name.
         let audit = self.create_context(audit).await?;
         if log::is_configured(self.store.store(), audit)? {
             return Err(name_taken_fault().into());

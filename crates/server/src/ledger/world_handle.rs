@@ -1,24 +1,22 @@
 //! One world: its state for readers, and the only way to write to it.
 //!
-//! Readers hold a read lock while they make an answer. A commit takes the write lock only to apply
-//! facts that are durable already. Before that it waits for long reads (`long_reads`), so that
-//! short reads, which run on the runtime's threads, never queue behind a writer that waits for a
-//! long read. The world `default` has no contexts until its first write.
+//! [`DurableState`] keeps the world in step with its records. This module adds what only worlds
+//! have: contexts that are created at the first write (the world `default` has none until then),
+//! subscribers to its entries, and an attached writer.
 //!
 //! A write goes through five steps: lock the log, decide from the world, append to the store, wait
 //! for long reads, apply. Only the last step holds the write lock. If the append finds that another
 //! writer moved the head, the handle applies the foreign facts and the caller decides again.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
-use tokio::sync::{Mutex, MutexGuard, watch};
+use tokio::sync::watch;
 use turnkeep_ledger::fact::Fact;
 use turnkeep_ledger::ids::{Ids, Name};
 use turnkeep_ledger::log::{ForkBase, WorldContexts, WorldLog};
 use turnkeep_ledger::record;
 use turnkeep_ledger::{Fault, Viewer, World};
-use turnkeep_store::{Command, Outcome, Refusal};
+use turnkeep_store::{Appended, Command, Outcome, Store};
 use turnkeep_types::Timestamp;
 
 use super::change_notifier::WorldChangeNotifier;
@@ -28,27 +26,50 @@ use super::pages::Pages;
 use super::world_creation::initial_facts;
 use super::worlds::LedgerServices;
 use super::writer::WriterSlot;
+use crate::durable_state::{AppendResult, DurableState, RecordLog};
+
+/// The right to write to a world, held by one task at a time.
+pub(super) type WorldWriteGuard<'a> = crate::durable_state::WriteGuard<'a, WorldLog>;
+
+impl RecordLog for WorldLog {
+    type State = World;
+    type Fact = Fact;
+    type Error = LedgerError;
+
+    fn append_command(&self, facts: &[Fact]) -> Result<Option<Command>, LedgerError> {
+        Ok(Self::append_command(self, facts)?)
+    }
+
+    fn record_appended(&mut self, appended: &Appended) {
+        Self::record_appended(self, appended);
+    }
+
+    fn read_new_facts(&mut self, store: &Store) -> Result<Vec<Fact>, LedgerError> {
+        let mut facts = Vec::new();
+        Self::read_new_facts(self, store, |_, fact| facts.push(fact))?;
+        Ok(facts)
+    }
+
+    fn apply(world: &mut World, fact: Fact) {
+        world.apply(fact);
+    }
+
+    fn unexpected_outcome(outcome: &Outcome) -> LedgerError {
+        LedgerError::Abandoned(format!("an append ended as {outcome:?}"))
+    }
+}
 
 /// A world in memory with its log.
 pub(crate) struct WorldHandle {
     name: Name,
-    world: RwLock<World>,
-    /// Long reads hold it shared, and applying facts holds it exclusively.
-    long_reads: tokio::sync::RwLock<()>,
-    /// The position in the store. Its lock is the right to write.
-    log: Mutex<Option<WorldLog>>,
+    durable: DurableState<WorldLog>,
     /// The number of entries after the last commit.
     changed: watch::Sender<u32>,
-    /// Counts commits. It only changes while the world's write lock is held.
-    version: AtomicU64,
     pages: Pages,
     pub(super) in_flight: Arc<InFlight>,
     pub(super) writer: WriterSlot,
     pub(super) services: Arc<LedgerServices>,
 }
-
-/// The right to write to a world, held by one task at a time.
-pub(super) struct WriteGuard<'a>(MutexGuard<'a, Option<WorldLog>>);
 
 impl WorldHandle {
     /// Makes the handle of a loaded world, or of one that has no contexts yet.
@@ -60,11 +81,8 @@ impl WorldHandle {
         let (changed, _) = watch::channel(world.position());
         Arc::new(Self {
             name: world.config.world.clone(),
-            world: RwLock::new(world),
-            long_reads: tokio::sync::RwLock::default(),
-            log: Mutex::new(log),
+            durable: DurableState::new(world, log),
             changed,
-            version: AtomicU64::new(1),
             pages: Pages::default(),
             in_flight: Arc::default(),
             writer: WriterSlot::default(),
@@ -79,25 +97,23 @@ impl WorldHandle {
 
     /// Reads the world briefly. It may run on a thread of the runtime.
     pub(crate) fn read<T>(&self, look: impl FnOnce(&World) -> T) -> T {
-        look(&self.world.read().unwrap_or_else(PoisonError::into_inner))
+        self.durable.read(look)
     }
 
     /// Reads the world for as long as it takes, on a thread that may block. Only commits of this
     /// world wait for it.
     pub(crate) fn read_long<T>(&self, look: impl FnOnce(&World) -> T) -> T {
-        let _reading = self.long_reads.blocking_read();
-        self.read(look)
+        self.durable.read_long(look)
     }
 
     /// Like [`Self::read_long`], for a task on a thread of its own.
     pub(super) async fn read_long_async<T>(&self, look: impl FnOnce(&World) -> T) -> T {
-        let _reading = self.long_reads.read().await;
-        self.read(look)
+        self.durable.read_long_async(look).await
     }
 
     /// The version of the world. Every commit increments it.
     pub(crate) fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+        self.durable.version()
     }
 
     /// The pages that subscribers share.
@@ -164,8 +180,8 @@ impl WorldHandle {
     }
 
     /// Waits for the right to write.
-    pub(super) async fn lock_for_writing(&self) -> WriteGuard<'_> {
-        WriteGuard(self.log.lock().await)
+    pub(super) async fn lock_for_writing(&self) -> WorldWriteGuard<'_> {
+        self.durable.lock_for_writing().await
     }
 
     /// Makes facts durable in one append and applies them. After any error none of
@@ -175,7 +191,7 @@ impl WorldHandle {
     /// leave durable facts out of the world.
     pub(super) async fn commit(
         &self,
-        guard: &mut WriteGuard<'_>,
+        guard: &mut WorldWriteGuard<'_>,
         facts: Vec<Fact>,
     ) -> Result<(), LedgerError> {
         // A line about a read cannot be kept there; the owner reads all the same.
@@ -199,65 +215,26 @@ impl WorldHandle {
         let Some(log) = guard.0.as_mut() else {
             return Ok(());
         };
-        let Some(command) = log.append_command(&facts)? else {
-            return Ok(());
-        };
-        match self.services.store.run(command).await {
-            Ok(Outcome::Appended(appended)) => log.record_appended(&appended),
-            Ok(other) => {
-                return Err(LedgerError::Abandoned(format!(
-                    "an append ended as {other:?}"
-                )));
+        match DurableState::append(&self.services.store, log, &facts).await? {
+            AppendResult::Appended => {
+                self.apply_facts(facts).await;
+                Ok(())
             }
-            // Another writer appended to the context. The caller decides again with these facts.
-            Err(Refusal::HeadMoved {
-                context,
-                expected,
-                actual,
-            }) => {
-                self.apply_foreign_facts(log).await?;
-                return Err(Refusal::HeadMoved {
-                    context,
-                    expected,
-                    actual,
-                }
-                .into());
+            AppendResult::HeadMoved { foreign, refusal } => {
+                self.apply_facts(foreign).await;
+                Err(refusal.into())
             }
-            Err(refusal) => return Err(refusal.into()),
         }
-        self.apply_facts(facts).await;
-        Ok(())
     }
 
     async fn apply_facts(&self, facts: Vec<Fact>) {
         let is_change = WorldChangeNotifier::is_change(&facts);
-        // Waits for long reads here, not at the lock below, which short reads use.
-        let _no_long_reads = self.long_reads.write().await;
-        let mut world = self.world.write().unwrap_or_else(PoisonError::into_inner);
-        for fact in facts {
-            world.apply(fact);
-        }
-        let position = world.position();
-        // Incremented under the write lock, so that a reader never pairs a new version with an old
-        // world.
-        self.version.fetch_add(1, Ordering::AcqRel);
-        drop(world);
+        let position = self.durable.apply(facts, World::position).await;
         // Sent after the lock is released: subscribers read the world at once.
         self.changed.send_replace(position);
         if is_change {
             self.services.changes.notify(&self.name);
         }
-    }
-
-    /// Reads and applies facts that another writer appended to the world's contexts.
-    async fn apply_foreign_facts(&self, log: &mut WorldLog) -> Result<(), LedgerError> {
-        let mut facts = Vec::new();
-        // The position moves only with the facts: a failed read must not skip any of them.
-        let mut read = log.clone();
-        read.read_new_facts(self.services.store.store(), |_, fact| facts.push(fact))?;
-        *log = read;
-        self.apply_facts(facts).await;
-        Ok(())
     }
 
     /// The commands that publish the types of the ledger's records.
@@ -273,14 +250,15 @@ impl WorldHandle {
 
     /// The contexts of the world, if it has any yet.
     pub(crate) async fn contexts(&self) -> Option<WorldContexts> {
-        self.log.lock().await.as_ref().map(WorldLog::contexts)
+        let guard = self.lock_for_writing().await;
+        guard.0.as_ref().map(WorldLog::contexts)
     }
 
     /// Reads the world together with its log; `None` if a commit is under way or the world has no
     /// log yet.
     pub(super) fn read_with_log<T>(&self, look: impl FnOnce(&World, &WorldLog) -> T) -> Option<T> {
-        let log = self.log.try_lock().ok()?;
-        let log = log.as_ref()?;
+        let guard = self.durable.try_lock_for_writing()?;
+        let log = guard.0.as_ref()?;
         Some(self.read(|world| look(world, log)))
     }
 
@@ -289,7 +267,7 @@ impl WorldHandle {
         &self,
         look: impl FnOnce(&World) -> T,
     ) -> (Option<WorldLog>, T) {
-        let log = self.log.lock().await;
-        (log.clone(), self.read(look))
+        let guard = self.lock_for_writing().await;
+        (guard.0.clone(), self.read(look))
     }
 }

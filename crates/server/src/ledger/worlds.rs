@@ -157,36 +157,40 @@ impl Worlds {
         for FoundWorld { name, contexts } in log::find_worlds(worlds.services.store.store()) {
             if let Err(error) = worlds.load(&name, contexts) {
                 tracing::error!(world = %name, %error, "the world cannot be read; the others are served");
-                for context in contexts.all() {
-                    worlds.services.claim_context(context, &name);
-                }
-                // Tokens of an unreadable world are checked against its audit: a valid one gets the
-                // error, an invalid one is unauthorized.
-                let audit = log::load_audit(worlds.services.store.store(), contexts)
-                    .ok()
-                    .flatten();
-                worlds.unreadable.insert(
-                    name,
-                    Unreadable {
-                        error,
-                        contexts,
-                        audit,
-                    },
-                );
+                worlds.add_unreadable(name, contexts, error);
             }
         }
-        // An unreadable `default` must not be replaced by an empty one.
-        if let Ok(None) = worlds.find(DEFAULT_WORLD)
-            && let Some(name) = Name::new(DEFAULT_WORLD)
-        {
-            let start = WorldTime::from_timestamp(worlds.services.clock.now());
-            worlds.add(
-                World::new(Config::new(name, Profile::Narrative, start)),
-                None,
-            );
-        }
+        worlds.add_default();
         worlds.write_checkpoints();
         Arc::new(worlds)
+    }
+
+    fn add_unreadable(&mut self, name: Name, contexts: WorldContexts, error: LoadError) {
+        // Its contexts are still a world's: the store's own routes must not write to them.
+        for context in contexts.all() {
+            self.services.claim_context(context, &name);
+        }
+        // Tokens of an unreadable world are checked against its audit: a valid one gets the error,
+        // an invalid one is unauthorized.
+        let audit = log::load_audit(self.services.store.store(), contexts);
+        let unreadable = Unreadable {
+            error,
+            contexts,
+            audit: audit.ok().flatten(),
+        };
+        self.unreadable.insert(name, unreadable);
+    }
+
+    /// Adds the world `default` if there is none. It gets its contexts with its first record.
+    fn add_default(&self) {
+        // An unreadable `default` must not be replaced by an empty one.
+        if let Ok(None) = self.find(DEFAULT_WORLD)
+            && let Some(name) = Name::new(DEFAULT_WORLD)
+        {
+            let start = WorldTime::from_timestamp(self.services.clock.now());
+            let config = Config::new(name, Profile::Narrative, start);
+            self.add(World::new(config), None);
+        }
     }
 
     fn load(&self, name: &Name, contexts: WorldContexts) -> Result<(), LoadError> {
@@ -356,32 +360,22 @@ impl Worlds {
         };
         let hash = *blake3::hash(secret.as_bytes()).as_bytes();
         if let Some(Unreadable { error, audit, .. }) = self.unreadable.get(world) {
-            let counts = audit
-                .as_ref()
-                .is_none_or(|world| world.token_at(&hash, now).is_some());
-            return if counts {
-                Err(LedgerError::Unreadable(error.clone()))
-            } else {
-                Ok(None)
+            return match audit {
+                Some(world) if world.token_at(&hash, now).is_none() => Ok(None),
+                _ => Err(LedgerError::Unreadable(error.clone())),
             };
         }
         let Some(handle) = self.get(world) else {
             return Ok(None);
         };
-        let found = handle.read(|world| {
-            let token = world.token_at(&hash, now)?;
-            Some((
-                Principal::Person {
-                    id: token.person.clone(),
-                    write: token.write,
-                },
-                token.id,
-            ))
-        });
-        Ok(found.map(|(principal, token)| TokenHolder {
+        let token = handle.read(|world| world.token_at(&hash, now).cloned());
+        Ok(token.map(|token| TokenHolder {
             world: handle,
-            principal,
-            token,
+            principal: Principal::Person {
+                id: token.person,
+                write: token.write,
+            },
+            token: token.id,
         }))
     }
 }

@@ -155,28 +155,24 @@ impl WorldHandle {
         let mut tools = ToolSession::new(self, envelope, assignment);
         let asked = self.run_writer(&mut process, envelope, &mut tools).await?;
         let mut audit_lines = tools.audit_lines;
-        let (result, failed) = match asked {
-            Ok(result) => (result, None),
-            Err(failure) => {
-                if failure.ends_process() {
-                    *process = None;
-                }
-                let message = failure.public_message();
-                tracing::warn!(world = %self.name(), why = message, "the attached writer failed");
-                let details = json!({ "why": failure.to_string() });
-                audit_lines.push(self.writer_audit_line(envelope, "writer-failed", &details));
-                (WriterResult::Silence, Some(message))
+        if let Err(failure) = &asked {
+            let why = failure.public_message();
+            tracing::warn!(world = %self.name(), why, "the attached writer failed");
+            let details = json!({ "why": failure.to_string() });
+            audit_lines.push(self.writer_audit_line(envelope, "writer-failed", &details));
+            if failure.ends_process() {
+                *process = None;
             }
-        };
+        }
         // Audit lines are recorded even if the writer failed and even if the beat is rejected
         // later.
         if !audit_lines.is_empty() {
-            self.commit(&mut self.lock_for_writing().await, audit_lines)
-                .await?;
+            let mut guard = self.lock_for_writing().await;
+            self.commit(&mut guard, audit_lines).await?;
         }
         Ok(WriterAnswer {
-            result,
-            failed,
+            failed: asked.as_ref().err().map(WriterFailure::public_message),
+            result: asked.unwrap_or(WriterResult::Silence),
             _lease: Some(WriterLease {
                 _queued: queued,
                 _process: process,
@@ -191,23 +187,21 @@ impl WorldHandle {
         envelope: &Envelope,
         tools: &mut ToolSession<'_>,
     ) -> AskResult<WriterResult> {
-        let update = match self
-            .prepare_writer(process, envelope, &tools.assignment)
-            .await?
-        {
-            Ok(update) => update,
-            Err(failure) => return Ok(Err(failure)),
-        };
-        let result = self.converse_in_time(process, &update, envelope, tools);
-        Ok(result.await)
+        let prepared = self.prepare_writer(process, envelope, &tools.assignment);
+        match prepared.await? {
+            Ok(update) => {
+                let result = self.converse_in_time(process, &update, envelope, tools);
+                Ok(result.await)
+            }
+            Err(failure) => Ok(Err(failure)),
+        }
     }
 
     /// Ends a writer that is no longer the world's. It waits until the current beat is over.
     pub(super) async fn end_outdated_writer(&self) {
         let mut process = self.writer.process.lock().await;
-        if process
-            .as_ref()
-            .is_some_and(|process| !self.read(|world| process.assignment.is_current(world)))
+        if let Some(running) = process.as_ref()
+            && !self.read(|world| running.assignment.is_current(world))
         {
             *process = None;
         }

@@ -34,24 +34,19 @@ impl Arguments {
 
     /// An optional text.
     pub(super) fn optional_text(&self, name: &str) -> Result<Option<&str>, Fault> {
-        let node = self.root().optional(name)?;
-        node.map(|node| node.text()).transpose()
+        self.root().optional_text(name)
     }
 
     /// An optional number.
     pub(super) fn optional_count(&self, name: &str) -> Result<Option<usize>, Fault> {
-        let node = self.root().optional(name)?;
-        let count = node.map(|node| node.count()).transpose()?;
+        let count = self.root().read_optional(name, |node| node.count())?;
         Ok(count.map(|count| usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
     /// Optional texts.
     pub(super) fn optional_texts(&self, name: &str) -> Result<Option<Vec<&str>>, Fault> {
-        let Some(node) = self.root().optional(name)? else {
-            return Ok(None);
-        };
-        let texts: Result<Vec<&str>, Fault> = node.items()?.iter().map(Node::text).collect();
-        texts.map(Some)
+        self.root()
+            .read_optional(name, |node| node.items()?.iter().map(Node::text).collect())
     }
 
     /// All arguments as a node, whose faults have paths.
@@ -62,6 +57,11 @@ impl Arguments {
     /// The value of an argument, if it is given. Null counts as missing.
     pub(super) fn optional_value(&self, name: &str) -> Option<&Value> {
         self.0.value().get(name).filter(|value| !value.is_null())
+    }
+
+    /// All arguments.
+    pub(super) fn value(&self) -> &Value {
+        self.0.value()
     }
 
     /// Drops the arguments, and keeps their permit for what was copied from them.

@@ -67,6 +67,27 @@ impl Budget {
         left.is_some()
     }
 
+    /// Takes values in order while they fit. `shorten` cuts the first one if it does not fit, so that
+    /// every answer has at least one.
+    pub(super) fn take_fitting(
+        &mut self,
+        values: impl Iterator<Item = Value>,
+        shorten: impl Fn(&mut Value, Self),
+    ) -> Vec<Value> {
+        let mut taken = Vec::new();
+        for mut value in values {
+            if !self.try_take(&value) {
+                if !taken.is_empty() {
+                    break;
+                }
+                shorten(&mut value, *self);
+                self.try_take(&value);
+            }
+            taken.push(value);
+        }
+        taken
+    }
+
     /// How many bytes of a text fit beside `rest`, the value without that text. Ends on a character
     /// boundary.
     pub(super) fn text_bytes_beside(self, text: &str, rest: &Value) -> usize {
@@ -77,6 +98,7 @@ impl Budget {
     /// Shortens the named texts of a value until it fits. The first text gets what fits beside the
     /// value without the texts, the next one gets what is left, and so on.
     pub(super) fn shorten_texts(self, value: &mut Value, names: &[&str]) {
+        // All texts leave the value first, so that the value without them can be measured.
         let mut texts = Vec::new();
         for name in names {
             if let Some(Value::String(text)) = value.get_mut(name) {

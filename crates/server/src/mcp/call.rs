@@ -8,12 +8,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
+use super::catalogue::{self, Tool, ToolAudience};
 use super::held_value::HeldValue;
 use super::rpc::Failure;
-use super::{catalogue, reading, store_verbs, writing};
+use super::{node_tools, reading, store_verbs, writing};
 use crate::error::ApiError;
 use crate::ledger::DEFAULT_WORLD;
 use crate::principal::Caller;
+use crate::runs::world_link;
 use crate::shared::Shared;
 use crate::world_caller::{WorldCaller, no_world};
 
@@ -21,16 +23,14 @@ use crate::world_caller::{WorldCaller, no_world};
 pub(super) async fn run_call(
     shared: &Arc<Shared>,
     caller: &Caller,
+    id: &Value,
     params: HeldValue,
 ) -> Result<HeldValue, Failure> {
-    let name = params.value().get("name").and_then(Value::as_str);
-    let name = name.ok_or_else(|| Failure::bad_params("a call names its tool"))?;
-    let tool = catalogue::find_tool(caller, name);
-    let tool = tool.ok_or_else(|| Failure::bad_params(format!("there is no tool `{name}`")))?;
+    let tool = named_tool(caller, params.value())?;
     let given = params.map(take_arguments);
     // Invalid arguments are a tool result too, not a JSON-RPC error.
     let answered = match Arguments::new(given, &tool.schema(caller)) {
-        Ok(arguments) => run_tool(shared, caller, tool.name, arguments).await,
+        Ok(arguments) => run_tool(shared, caller, id, tool, arguments).await,
         Err(fault) => Err(fault.into()),
     };
     Ok(match answered {
@@ -40,6 +40,13 @@ pub(super) async fn run_call(
             call_result(json!({ "error": error.body() }), true).into()
         }
     })
+}
+
+fn named_tool(caller: &Caller, params: &Value) -> Result<&'static Tool, Failure> {
+    let name = params.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| Failure::bad_params("a call names its tool"))?;
+    let tool = catalogue::find_tool(caller, name);
+    tool.ok_or_else(|| Failure::bad_params(format!("there is no tool `{name}`")))
 }
 
 /// The arguments among the parameters of a call. Missing ones and null are an empty object.
@@ -67,12 +74,20 @@ fn call_result(value: Value, failed: bool) -> Value {
 async fn run_tool(
     shared: &Arc<Shared>,
     caller: &Caller,
-    tool: &str,
+    id: &Value,
+    tool: &Tool,
     arguments: Arguments,
 ) -> Result<HeldValue, ApiError> {
+    if let Caller::Node(node) = caller {
+        if tool.audience == ToolAudience::Node {
+            return node_tools::run_tool(node, id, tool.name, arguments.value()).await;
+        }
+        // The first call may come before the node was added to the world.
+        world_link::ensure_person(&node.handle, node.node).await?;
+    }
     let given = &arguments;
     let world_caller = || resolve_caller(shared, caller, given);
-    let answer = match tool {
+    let answer = match tool.name {
         "whoami" => reading::whoami(shared, world_caller()?, given).await,
         "ledger_read" => reading::read_stream(shared, world_caller()?, arguments).await,
         "ledger_search" => reading::search(shared, &world_caller()?, given).await,
@@ -84,20 +99,23 @@ async fn run_tool(
         "store_contexts" => return store_verbs::list_contexts(shared, given).await,
         "store_turns" => return store_verbs::read_turns(shared, given).await,
         "store_turn" => return store_verbs::read_turn(shared, given).await,
-        _ => Err(ApiError::internal(format!("the tool {tool} does nothing"))),
+        name => Err(ApiError::internal(format!("the tool {name} does nothing"))),
     };
     // The budget of an answer bounds its values, so these need no permit.
     answer.map(HeldValue::from)
 }
 
-/// A person calls in their own world. The owner names the world.
+/// A person, and a node that is one, calls in its own world. The owner names the world.
 fn resolve_caller(
     shared: &Shared,
     caller: &Caller,
     arguments: &Arguments,
 ) -> Result<WorldCaller, ApiError> {
     match caller {
-        Caller::Person(person) => Ok(WorldCaller::person(person)),
+        Caller::Person(_) | Caller::Node(_) => {
+            let person = caller.person().map(WorldCaller::person);
+            person.ok_or_else(|| no_world("of a node"))
+        }
         Caller::Owner => {
             let world = arguments.optional_text("world")?.unwrap_or(DEFAULT_WORLD);
             let handle = shared.worlds.find(world)?.ok_or_else(|| no_world(world))?;

@@ -9,42 +9,45 @@ use serde_json::{Value, json};
 use turnkeep_ledger::{Principal, acceptance, projection};
 
 use super::budget::{ANSWER_BYTES_DEFAULT, ANSWER_BYTES_MAX, ANSWER_BYTES_MIN};
+use super::node_tools;
 use super::reading::{IDS_MAX, ITEMS_MAX, WAIT_SECONDS_MAX};
 use crate::principal::Caller;
 
 /// Which callers have a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ToolAudience {
+pub(super) enum ToolAudience {
     /// Every caller. The owner names the world.
     Reader,
     /// Persons with a write grant.
     Writer,
     /// The owner.
     Owner,
+    /// Nodes of runs.
+    Node,
 }
 
 /// A tool.
 pub(super) struct Tool {
     pub(super) name: &'static str,
-    audience: ToolAudience,
-    title: &'static str,
-    description: &'static str,
-    properties: Value,
-    required: &'static [&'static str],
+    pub(super) audience: ToolAudience,
+    pub(super) title: &'static str,
+    pub(super) description: &'static str,
+    pub(super) properties: Value,
+    pub(super) required: &'static [&'static str],
 }
 
 static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
-    [reading_tools(), vec![writing_tool()], store_tools()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let ledger_tools = [reading_tools(), vec![writing_tool()]];
+    let other_tools = [store_tools(), node_tools::tools()];
+    let all = ledger_tools.into_iter().chain(other_tools);
+    all.flatten().collect()
 });
 
-fn text_property(description: &str) -> Value {
+pub(super) fn text_property(description: &str) -> Value {
     json!({ "type": "string", "description": description })
 }
 
-fn texts_property(description: &str) -> Value {
+pub(super) fn texts_property(description: &str) -> Value {
     json!({ "type": "array", "items": { "type": "string" }, "description": description })
 }
 
@@ -52,7 +55,7 @@ fn count_property(description: &str, max: usize) -> Value {
     json!({ "type": "integer", "minimum": 1, "maximum": max, "description": description })
 }
 
-fn offset_property(description: &str) -> Value {
+pub(super) fn offset_property(description: &str) -> Value {
     json!({ "type": "integer", "minimum": 0, "description": description })
 }
 
@@ -298,13 +301,16 @@ fn store_tools() -> Vec<Tool> {
 impl Tool {
     fn is_for(&self, caller: &Caller) -> bool {
         match (self.audience, caller) {
-            (ToolAudience::Reader, _) | (ToolAudience::Owner, Caller::Owner) => true,
-            (ToolAudience::Writer, Caller::Person(person)) => {
-                matches!(person.who, Principal::Person { write: true, .. })
-            }
-            (ToolAudience::Writer, Caller::Owner) | (ToolAudience::Owner, Caller::Person(_)) => {
-                false
-            }
+            (ToolAudience::Node, Caller::Node(node)) => node_tools::is_for(node, self.name),
+            (ToolAudience::Node, Caller::Owner | Caller::Person(_))
+            | (ToolAudience::Owner, Caller::Person(_) | Caller::Node(_)) => false,
+            (ToolAudience::Reader | ToolAudience::Owner, Caller::Owner) => true,
+            // A node without a world is no person, and has no tool of a world.
+            (ToolAudience::Reader, _) => caller.person().is_some(),
+            // The owner is no person either: no agent speaks as the operator.
+            (ToolAudience::Writer, _) => caller
+                .person()
+                .is_some_and(|person| matches!(person.who, Principal::Person { write: true, .. })),
         }
     }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use turnkeep_ledger::known_persons::{KnownPerson, known_persons};
-use turnkeep_ledger::{Principal, World, cursor};
+use turnkeep_ledger::{Config, Principal, View, World, cursor};
 
 use super::budget::Budget;
+use super::node_tools;
 use crate::error::ApiError;
-use crate::principal::Caller;
+use crate::principal::{Caller, PersonCaller};
 use crate::shared::Shared;
 use crate::world_caller::WorldCaller;
 
@@ -35,15 +36,25 @@ const HOW_TO_WRITE: &str = "Write with ledger_write what others need to know: re
 pub(super) async fn instructions(shared: &Shared, caller: &Caller) -> Result<String, ApiError> {
     match caller {
         Caller::Owner => Ok(instructions_for_owner(shared)),
-        Caller::Person(person) => {
-            let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
-            shared
-                .blocking(
-                    move || Ok(handle.read_long(|world| instructions_for_person(world, &who))),
-                )
-                .await
+        Caller::Person(person) => introduce_person(shared, person).await,
+        Caller::Node(node) => {
+            let of_run = node_tools::instructions(node);
+            match &node.person {
+                None => Ok(of_run),
+                Some(person) => {
+                    let of_world = introduce_person(shared, person).await?;
+                    Ok(format!("{of_run}\n\n{of_world}"))
+                }
+            }
         }
     }
+}
+
+async fn introduce_person(shared: &Shared, person: &PersonCaller) -> Result<String, ApiError> {
+    let (handle, who) = (Arc::clone(&person.handle), person.who.clone());
+    // On a blocking thread: a world may have very many persons.
+    let introduce = move || Ok(handle.read_long(|world| instructions_for_person(world, &who)));
+    shared.blocking(introduce).await
 }
 
 fn instructions_for_person(world: &World, who: &Principal) -> String {
@@ -125,24 +136,7 @@ pub(super) fn whoami_json(
 ) -> Value {
     let view = world.view(world_caller.who.viewer());
     let persons = known_persons(&view);
-    let own = view.viewer.as_str();
-    let label = persons
-        .iter()
-        .find(|person| person.id.as_str() == own)
-        .map_or(own, |person| &person.label);
-    let shows_time = world.config.pocket_available;
-    let mut answer = json!({
-        "person_id": own,
-        "label": label,
-        "world_id": world.config.world.as_str(),
-        "may_write": matches!(world_caller.who, Principal::Person { write: true, .. }),
-        "persons": [],
-        "next_after": null,
-        "world_time": shows_time.then(|| world.clock.time.as_str()),
-        "timezone": shows_time.then(|| world.clock.timezone.as_str()),
-        "entries_visible": view.count(),
-        "cursor_now": (view.count() > 0).then(|| cursor::write(&view, view.count())),
-    });
+    let mut answer = caller_json(&view, &world_caller.who, &persons);
     request.budget.try_take(&answer);
     let rest = persons_after(&persons, request.after.as_deref());
     let page = list_persons(rest, request.budget);
@@ -152,6 +146,33 @@ pub(super) fn whoami_json(
     }
     answer["persons"] = page.into();
     answer
+}
+
+/// The answer of `whoami` with an empty page.
+fn caller_json(view: &View<'_>, who: &Principal, persons: &[KnownPerson]) -> Value {
+    let own = view.viewer.as_str();
+    let label = persons
+        .iter()
+        .find(|person| person.id.as_str() == own)
+        .map_or(own, |person| &person.label);
+    let Config {
+        world: name,
+        pocket_available,
+        ..
+    } = &view.world.config;
+    let clock = &view.world.clock;
+    json!({
+        "person_id": own,
+        "label": label,
+        "world_id": name.as_str(),
+        "may_write": matches!(who, Principal::Person { write: true, .. }),
+        "persons": [],
+        "next_after": null,
+        "world_time": pocket_available.then(|| clock.time.as_str()),
+        "timezone": pocket_available.then(|| clock.timezone.as_str()),
+        "entries_visible": view.count(),
+        "cursor_now": (view.count() > 0).then(|| cursor::write(view, view.count())),
+    })
 }
 
 /// The persons behind an id. `known_persons` puts the operator first; the others are sorted by id.
@@ -165,15 +186,9 @@ fn persons_after<'a>(persons: &'a [KnownPerson], after: Option<&str>) -> &'a [Kn
 
 /// The first persons that fit; one always does.
 fn list_persons(persons: &[KnownPerson], mut budget: Budget) -> Vec<Value> {
-    let mut page: Vec<Value> = Vec::new();
-    for person in persons.iter().take(LISTED_PERSONS_MAX) {
-        let shape = person_json(person);
-        if !budget.try_take(&shape) && !page.is_empty() {
-            break;
-        }
-        page.push(shape);
-    }
-    page
+    let persons = persons.iter().take(LISTED_PERSONS_MAX).map(person_json);
+    // Names are never cut: a caller writes them back as arguments.
+    budget.take_fitting(persons, |_, _| {})
 }
 
 fn person_json(person: &KnownPerson) -> Value {

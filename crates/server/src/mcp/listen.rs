@@ -41,10 +41,11 @@ fn caller_at(shared: &Shared, caller: &Caller, address: &str) -> Option<WorldCal
             let handle = shared.worlds.get(world)?;
             Some(WorldCaller::owner(handle))
         }
-        Caller::Person(person) if person.handle.name().as_str() == world => {
-            Some(WorldCaller::person(person))
+        Caller::Person(_) | Caller::Node(_) => {
+            let person = caller.person()?;
+            let is_own = person.handle.name().as_str() == world;
+            is_own.then(|| WorldCaller::person(person))
         }
-        Caller::Person(_) => None,
     }
 }
 
@@ -52,7 +53,13 @@ fn caller_at(shared: &Shared, caller: &Caller, address: &str) -> Option<WorldCal
 pub(super) fn list_resources(shared: &Shared, caller: &Caller) -> Value {
     let handles = match caller {
         Caller::Owner => shared.worlds.list(),
-        Caller::Person(person) => vec![Arc::clone(&person.handle)],
+        Caller::Person(_) | Caller::Node(_) => {
+            let person = caller.person();
+            person
+                .map(|person| Arc::clone(&person.handle))
+                .into_iter()
+                .collect()
+        }
     };
     let resource = |world: &str| {
         json!({
@@ -77,26 +84,25 @@ pub(super) async fn read_resource(
     caller: &Caller,
     params: &Value,
 ) -> Result<Value, Failure> {
-    let asked = params
-        .get("uri")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let asked = params.get("uri").and_then(Value::as_str);
+    let asked = asked.unwrap_or_default();
     let world_caller = caller_at(shared, caller, asked)
         .ok_or_else(|| Failure::bad_params("there is no such resource"))?;
-    let (given, schema) = (
-        json!({ "newest": 50 }),
-        json!({ "properties": { "newest": {} } }),
-    );
-    let read = async {
-        let arguments = Arguments::new(given.into(), &schema)?;
-        reading::read_stream(shared, world_caller, arguments).await
-    };
-    let page = read.await.map_err(|error: ApiError| {
+    let page = read_newest(shared, world_caller).await;
+    let page = page.map_err(|error| {
         error.log();
         Failure::bad_params(error.message)
     })?;
     let content = json!({ "uri": asked, "mimeType": "application/json", "text": page.to_string() });
     Ok(json!({ "contents": [content] }))
+}
+
+/// Reads what `ledger_read` would return for the newest entries.
+async fn read_newest(shared: &Shared, world_caller: WorldCaller) -> Result<Value, ApiError> {
+    let given = json!({ "newest": 50 });
+    let schema = json!({ "properties": { "newest": {} } });
+    let arguments = Arguments::new(given.into(), &schema)?;
+    reading::read_stream(shared, world_caller, arguments).await
 }
 
 /// Answers `subscriptions/listen` with a stream that stays open.
@@ -105,39 +111,37 @@ pub(super) fn listen(
     caller: &Caller,
     request: &Request,
 ) -> Result<Response, Failure> {
-    let wanted = request
-        .params
-        .get("notifications")
-        .filter(|wanted| wanted.is_object());
-    let wanted =
-        wanted.ok_or_else(|| Failure::bad_params("`notifications` says what to listen to"))?;
-    let asked = wanted
+    let Some(wanted @ Value::Object(_)) = request.params.get("notifications") else {
+        return Err(Failure::bad_params(
+            "`notifications` says what to listen to",
+        ));
+    };
+    let followed = wanted
         .get("resourceSubscriptions")
-        .and_then(Value::as_array);
-    let mut asked = asked
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .take(ASKED_MAX);
-    let followed = asked.find_map(|address| {
-        let world_caller = caller_at(shared, caller, address)?;
+        .and_then(Value::as_array)
+        .and_then(|addresses| choose_stream(shared, caller, addresses));
+    Ok(sse::respond_to_the_end(shared, |sender| {
+        let subscription = Subscription {
+            shared: Arc::clone(shared),
+            id: request.id.clone(),
+            followed,
+            token: SubscriberToken::new(caller),
+            sender,
+        };
+        subscription.run()
+    }))
+}
+
+/// The first of the requested streams that the caller may read. The acknowledgement names it, so a
+/// client learns that the others are not followed.
+fn choose_stream(shared: &Shared, caller: &Caller, addresses: &[Value]) -> Option<FollowedStream> {
+    let mut addresses = addresses.iter().filter_map(Value::as_str).take(ASKED_MAX);
+    addresses.find_map(|address| {
         Some(FollowedStream {
-            world_caller,
+            world_caller: caller_at(shared, caller, address)?,
             address: address.to_owned(),
         })
-    });
-    let (shared_too, id) = (Arc::clone(shared), request.id.clone());
-    let token = SubscriberToken::new(caller);
-    Ok(sse::respond_to_the_end(shared, |sender| {
-        Subscription {
-            shared: shared_too,
-            id,
-            followed,
-            token,
-            sender,
-        }
-        .run()
-    }))
+    })
 }
 
 /// The stream that a subscription follows.
@@ -191,6 +195,7 @@ impl Subscription {
                 () = self.shared.stopping.cancelled() => return true,
                 () = self.wait_for_entries(place) => {
                     place = self.count_visible();
+                    // A revoked token learns of no further entry; the check below ends the stream.
                     !self.token.is_valid() || self.send(&self.update()).await
                 }
                 _ = ping.tick() => self.sender.send(Ok(sse::PING.into())).await.is_ok(),
@@ -209,6 +214,7 @@ impl Subscription {
                     .wait_for_entries(&world_caller.who.viewer(), place)
                     .await;
             }
+            // Nothing to follow: only a ping, the client or the server's end wakes the loop.
             None => std::future::pending().await,
         }
     }

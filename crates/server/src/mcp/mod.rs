@@ -1,8 +1,9 @@
 //! The Model Context Protocol at `/mcp`: one endpoint whose tools depend on the token.
 //!
 //! A person reads and, with a write grant, writes under its own name in its own world. The owner
-//! reads as the operator in any world, and reads the store. No caller can speak as the operator
-//! here: no tool has an argument for it.
+//! reads as the operator in any world, and reads the store. A node of a run works with the other
+//! nodes of its run, and reads and writes as its person if the run has a world. No caller can speak
+//! as the operator here: no tool has an argument for it.
 //!
 //! The transport is streamable HTTP without sessions. Each message is one POST. Its answer is one
 //! JSON document, or a stream of events for a subscription. The server keeps nothing between two
@@ -16,6 +17,7 @@ mod catalogue;
 mod held_value;
 mod introduction;
 mod listen;
+mod node_tools;
 mod packs;
 mod reading;
 mod revision;
@@ -27,16 +29,15 @@ mod writing;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use crate::error::ApiError;
+use crate::http::content::respond_with_json_text;
 use crate::http::extract::{body_within, permit_for_values};
-use crate::memory::LARGE_FROM_BYTES;
+use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
 use crate::principal::Caller;
 use crate::shared::Shared;
 use held_value::HeldValue;
@@ -71,29 +72,40 @@ pub(crate) async fn message(
     let incoming = rpc::parse_message(&bytes);
     // From here on the values are all that is left of the message, and one permit covers them.
     drop(bytes);
-    let request = match incoming {
-        Ok(Incoming::Request(request)) => request,
-        Ok(Incoming::Notification) => {
-            let checked = revision::check_notification(&headers);
-            return Ok(checked.map_or_else(
-                |failure| respond_with_failure(&Value::Null, failure),
-                |()| StatusCode::ACCEPTED.into_response(),
-            ));
-        }
-        Err(failure) => return Ok(respond_with_failure(&Value::Null, failure)),
-    };
-    let era = match revision::find_era(&headers, &request) {
-        Ok(era) => era,
-        Err(failure) => return Ok(respond_with_failure(&request.id, failure)),
-    };
+    match incoming {
+        Ok(Incoming::Request(request)) => match revision::find_era(&headers, &request) {
+            Ok(era) => answer_request(&shared, &caller, era, request, permit).await,
+            Err(failure) => Ok(respond_with_failure(&request.id, failure)),
+        },
+        Ok(Incoming::Notification) => Ok(answer_notification(&headers)),
+        Err(failure) => Ok(respond_with_failure(&Value::Null, failure)),
+    }
+}
+
+/// Accepts a notification. It has no id, so a failure names no request.
+fn answer_notification(headers: &HeaderMap) -> Response {
+    match revision::check_notification(headers) {
+        Ok(()) => StatusCode::ACCEPTED.into_response(),
+        Err(failure) => respond_with_failure(&Value::Null, failure),
+    }
+}
+
+async fn answer_request(
+    shared: &Arc<Shared>,
+    caller: &Caller,
+    era: Era,
+    request: Request,
+    permit: Option<MemoryPermit>,
+) -> Result<Response, ApiError> {
+    // A subscription is answered with an open stream. All other methods return one document.
     if era == Era::PerRequest && request.method == "subscriptions/listen" {
-        let opened = listen::listen(&shared, &caller, &request);
+        let opened = listen::listen(shared, caller, &request);
         return Ok(opened.unwrap_or_else(|failure| respond_with_failure(&request.id, failure)));
     }
     let Request { id, method, params } = request;
     let params = HeldValue::new(params, permit);
-    match run_method(&shared, &caller, era, &method, params).await {
-        Ok(result) => respond_with_result(&shared, &id, result).await,
+    match run_method(shared, caller, era, &id, &method, params).await {
+        Ok(result) => respond_with_result(shared, &id, result).await,
         Err(failure) => Ok(respond_with_failure(&id, failure)),
     }
 }
@@ -105,15 +117,13 @@ async fn respond_with_result(
     result: HeldValue,
 ) -> Result<Response, ApiError> {
     let text = result.write(|value| rpc::encode_answer(id, Ok(value)).to_string());
-    let body = if text.len() < LARGE_FROM_BYTES {
-        Body::from(text)
-    } else {
-        // Without a permit, the caller has to try again. Only reads come here: the answer of a
-        // write is always smaller, whatever its entries are, so a committed write is never refused.
-        let permit = shared.memory.acquire(text.len()).await?;
-        Body::from(permit.hold_copy(text)?)
-    };
-    Ok(([(CONTENT_TYPE, "application/json")], body).into_response())
+    if text.len() < LARGE_FROM_BYTES {
+        return Ok(respond_with_json_text(text));
+    }
+    // Without a permit, the caller has to try again. Only reads come here: the answer of a write is
+    // always smaller, whatever its entries are, so a committed write is never refused.
+    let permit = shared.memory.acquire(text.len()).await?;
+    Ok(respond_with_json_text(permit.hold_copy(text)?))
 }
 
 fn respond_with_failure(id: &Value, failure: Failure) -> Response {
@@ -126,12 +136,14 @@ async fn run_method(
     shared: &Arc<Shared>,
     caller: &Caller,
     era: Era,
+    id: &Value,
     method: &str,
     params: HeldValue,
 ) -> Result<HeldValue, Failure> {
     let (result, freshness) = match (era, method) {
         (_, "tools/call") => {
-            let result = call::run_call(shared, caller, params).await?;
+            // A result may hold a memory permit, and clients never cache it.
+            let result = call::run_call(shared, caller, id, params).await?;
             return Ok(result.map(|value| era.complete_result(value, None)));
         }
         (Era::Handshake, "initialize") => (

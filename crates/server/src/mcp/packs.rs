@@ -24,6 +24,19 @@ struct Quoted<'a> {
     excerpt: Option<Value>,
 }
 
+impl Quoted<'_> {
+    /// Everything that the answer shows of it. The budget measures this value, and the lists of the
+    /// pack get its parts.
+    fn to_json(&self, view: &View<'_>) -> Value {
+        json!({
+            "text": self.text,
+            "id": self.entry.id.to_string(),
+            "excerpt": self.excerpt,
+            "source": source_json(view, self.entry),
+        })
+    }
+}
+
 /// The lists of a pack, in ledger order.
 #[derive(Default)]
 struct Lists {
@@ -37,31 +50,17 @@ impl Lists {
     /// Takes quotations, the newest first, as long as they fit with their sources. The first one
     /// is shortened if necessary.
     fn take_newest(view: &View<'_>, quoted: &[Quoted<'_>], budget: &mut Budget) -> Self {
+        let newest_first = quoted.iter().rev();
+        let values = newest_first.map(|quotation| quotation.to_json(view));
+        let taken = budget.take_fitting(values, shorten_quotation);
         let mut lists = Self::default();
-        for quotation in quoted.iter().rev() {
-            let mut value = json!({
-                "text": quotation.text,
-                "id": quotation.entry.id.to_string(),
-                "excerpt": quotation.excerpt,
-                "source": source_json(view, quotation.entry),
-            });
-            if !budget.try_take(&value) {
-                if !lists.ids.is_empty() {
-                    break;
-                }
-                shorten_quotation(&mut value, *budget);
-                budget.try_take(&value);
-            }
-            lists.push(&mut value);
+        for value in taken.into_iter().rev() {
+            lists.push(value);
         }
-        lists.texts.reverse();
-        lists.ids.reverse();
-        lists.excerpts.reverse();
-        lists.sources.reverse();
         lists
     }
 
-    fn push(&mut self, value: &mut Value) {
+    fn push(&mut self, mut value: Value) {
         let text = value["text"].as_str().unwrap_or_default();
         self.texts.push(text.to_owned());
         self.ids.push(value["id"].take());
@@ -93,26 +92,18 @@ pub(super) fn fit_capsule(
     mut budget: Budget,
 ) -> Value {
     let mut pack = ids.add_to(capsule.pack());
+    // A capsule has its evidence first, then the note that a writer set, if any.
     let mut sections = take_list(&mut pack, "/sections").into_iter();
     let mut evidence = sections.next().unwrap_or_default();
     let excerpts = take_list(&mut evidence, "/excerpts");
     evidence["text"] = "".into();
     evidence["provenance"]["used_entry_ids"] = json!([]);
-    // The frame with its longest note.
-    pack["notes"] = left_out_note(0, usize::MAX).into();
-    budget.try_take(&pack);
+    reserve_frame(&mut pack, &mut budget);
     budget.try_take(&evidence);
     // A note may be long. It gets at most half, so that evidence is always shown.
     let note = sections.next();
     let note = note.filter(|note| budget.half().try_take(note) && budget.try_take(note));
-    let quotations = capsule.quotations.iter().zip(excerpts);
-    let quoted: Vec<Quoted<'_>> = quotations
-        .map(|(quotation, excerpt)| Quoted {
-            entry: quotation.entry,
-            text: quotation.text(),
-            excerpt: Some(excerpt),
-        })
-        .collect();
+    let quoted = quoted_excerpts(capsule, excerpts);
     let mut lists = Lists::take_newest(view, &quoted, &mut budget);
     pack["notes"] = left_out_note(lists.ids.len(), quoted.len()).into();
     if let Some(shown) = capsule.note.filter(|_| note.is_some()) {
@@ -127,6 +118,26 @@ pub(super) fn fit_capsule(
     pack
 }
 
+/// The quotations of a capsule, with the byte ranges that its pack gives.
+fn quoted_excerpts<'a>(capsule: &Capsule<'a>, excerpts: Vec<Value>) -> Vec<Quoted<'a>> {
+    let mut quoted = Vec::new();
+    for (quotation, excerpt) in capsule.quotations.iter().zip(excerpts) {
+        quoted.push(Quoted {
+            entry: quotation.entry,
+            text: quotation.text(),
+            excerpt: Some(excerpt),
+        });
+    }
+    quoted
+}
+
+/// Takes the bytes of a pack without quotations. The longest note is measured, because the real one
+/// is known only when the quotations have been taken.
+fn reserve_frame(pack: &mut Value, budget: &mut Budget) {
+    pack["notes"] = left_out_note(0, usize::MAX).into();
+    budget.try_take(pack);
+}
+
 /// The pack of a scene that fits into a budget, with its sources.
 pub(super) fn fit_scene(
     view: &View<'_>,
@@ -137,8 +148,7 @@ pub(super) fn fit_scene(
     let mut pack = ids.add_to(anchor.pack(ids.request_id));
     pack["text"] = "".into();
     pack["provenance"]["used_entry_ids"] = json!([]);
-    pack["notes"] = left_out_note(0, usize::MAX).into();
-    budget.try_take(&pack);
+    reserve_frame(&mut pack, &mut budget);
     match quoted_beginnings(view, anchor) {
         Some(quoted) => {
             let lists = Lists::take_newest(view, &quoted, &mut budget);
@@ -165,16 +175,14 @@ fn fit_set_scene(view: &View<'_>, pack: &mut Value, scene: &Anchor, mut budget: 
     sources.reverse();
     let kept = sources.iter().map(|source| source["entry_id"].clone());
     pack["provenance"]["used_entry_ids"] = kept.collect();
-    pack["notes"] = (end < text.len() || sources.len() < used.len())
-        .then(|| {
-            format!(
-                "{end} of {} bytes and {} of {} sources fit: a larger max_bytes shows more",
-                text.len(),
-                sources.len(),
-                used.len()
-            )
-        })
-        .into();
+    let is_cut = end < text.len() || sources.len() < used.len();
+    let note = format!(
+        "{end} of {} bytes and {} of {} sources fit: a larger max_bytes shows more",
+        text.len(),
+        sources.len(),
+        used.len()
+    );
+    pack["notes"] = is_cut.then_some(note).into();
     pack["text"] = shown.into();
     pack["sources"] = sources.into();
 }

@@ -7,7 +7,6 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use turnkeep_ledger::anchor::Anchor;
 use turnkeep_ledger::capsule::Capsule;
 use turnkeep_ledger::entry::Entry;
@@ -87,10 +86,8 @@ struct SearchText {
 impl SearchText {
     fn from_arguments(arguments: &Arguments, person: Option<String>) -> Result<Self, Fault> {
         let root = arguments.root();
-        let count = |name: &str, least| {
-            let node = root.optional(name)?;
-            node.map(|node| tools::read_limit(&node, least)).transpose()
-        };
+        let count =
+            |name: &str, least| root.read_optional(name, |node| tools::read_limit(&node, least));
         Ok(Self {
             query: tools::read_query(&root.field("query")?)?.to_owned(),
             from: arguments.optional_text("from")?.map(str::to_owned),
@@ -147,22 +144,12 @@ async fn person_named(
 
 /// The results of a search, each with author and audience, as far as they fit.
 fn search_json(view: &View<'_>, found: &RetrievalPack<'_>, mut budget: Budget) -> Value {
-    let mut shown: Vec<Value> = Vec::new();
-    for evidence in &found.results {
+    let results = found.results.iter().map(|evidence| {
         let mut result = evidence.to_json();
         shown::add_description(view, evidence.entry, &mut result);
-        let fits = budget.try_take(&result);
-        if fits {
-            shown.push(result);
-            continue;
-        }
-        // One result always stays, so that the caller makes progress.
-        if shown.is_empty() {
-            shorten_excerpt(&mut result, budget);
-            shown.push(result);
-        }
-        break;
-    }
+        result
+    });
+    let shown = budget.take_fitting(results, shorten_excerpt);
     let (kept, all) = (shown.len(), found.results.len());
     let cut = (kept < all)
         .then(|| format!("the first {kept} of {all} fit: a larger max_bytes shows more"));
@@ -193,22 +180,7 @@ pub(super) async fn get_entries(
     arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
-    let ids = arguments.optional_texts("ids")?;
-    let ids = ids.ok_or_else(|| Fault::new(Code::ToolRequestInvalid, "ids", "is missing"))?;
-    if ids.is_empty() || ids.len() > IDS_MAX || ids.iter().any(|id| id.len() > ID_BYTES_MAX) {
-        let message = format!("must be 1 to {IDS_MAX} ids of entries or bundles");
-        return Err(Fault::new(Code::ToolRequestInvalid, "ids", message).into());
-    }
-    let limit = arguments.optional_count("limit")?.unwrap_or(IDS_MAX);
-    if !(1..=IDS_MAX).contains(&limit) {
-        return Err(Fault::new(Code::BadLimit, "limit", format!("must be 1 to {IDS_MAX}")).into());
-    }
-    let request = GetRequest {
-        ids: ids.into_iter().map(str::to_owned).collect(),
-        limit,
-        offset: arguments.optional_count("offset")?,
-        budget: Budget::from_arguments(arguments)?,
-    };
+    let request = GetRequest::from_arguments(arguments)?;
     world_caller
         .read_view(shared, move |view| request.pack(view))
         .await
@@ -223,6 +195,21 @@ struct GetRequest {
 }
 
 impl GetRequest {
+    fn from_arguments(arguments: &Arguments) -> Result<Self, Fault> {
+        let ids = read_ids(arguments)?;
+        let limit = arguments.optional_count("limit")?.unwrap_or(IDS_MAX);
+        if !(1..=IDS_MAX).contains(&limit) {
+            let message = format!("must be 1 to {IDS_MAX}");
+            return Err(Fault::new(Code::BadLimit, "limit", message));
+        }
+        Ok(Self {
+            ids,
+            limit,
+            offset: arguments.optional_count("offset")?,
+            budget: Budget::from_arguments(arguments)?,
+        })
+    }
+
     fn pack(mut self, view: &View<'_>) -> Result<Value, Fault> {
         let found = self.find_entries(view);
         if self.offset.is_some() && (self.ids.len() != 1 || found.len() > 1) {
@@ -268,25 +255,14 @@ impl GetRequest {
     /// beginning.
     fn entry_part(&self, view: &View<'_>, entry: &Entry, is_alone: bool) -> Result<Value, Fault> {
         let text = &*entry.text;
-        // A caller may have computed the offset itself, so it need not be at a character's start.
-        let start = text.floor_char_boundary(self.offset.unwrap_or(0));
-        if self.offset.is_some_and(|offset| offset > text.len()) {
+        let offset = self.offset.unwrap_or(0);
+        if offset > text.len() {
             let message = format!("is behind the end: the text has {} bytes", text.len());
             return Err(Fault::new(Code::BadLimit, "offset", message));
         }
-        // Numbers have their largest values first, so that the measured size is an upper bound.
-        let mut result = json!({
-            "entry_id": entry.id.to_string(),
-            "bundle_id": entry.bundle.to_string(),
-            "created_at_world": entry.time.as_str(),
-            "visibility_scope": entry.scope(),
-            "verbatim_excerpt": "",
-            "author_id": entry.author.id.as_str(),
-            "range": [text.len(), text.len()],
-            "text_bytes": text.len(),
-            "next_offset": text.len(),
-        });
-        shown::add_description(view, entry, &mut result);
+        // A caller may have computed the offset itself, so it need not be at a character's start.
+        let start = text.floor_char_boundary(offset);
+        let mut result = entry_without_text(view, entry);
         let end_max = if is_alone {
             text.len()
         } else {
@@ -299,6 +275,36 @@ impl GetRequest {
         result["next_offset"] = (end < text.len()).then_some(end).into();
         Ok(result)
     }
+}
+
+/// The ids that a call of `ledger_get` asks for.
+fn read_ids(arguments: &Arguments) -> Result<Vec<String>, Fault> {
+    let ids = arguments.optional_texts("ids")?;
+    let ids = ids.ok_or_else(|| Fault::new(Code::ToolRequestInvalid, "ids", "is missing"))?;
+    if ids.is_empty() || ids.len() > IDS_MAX || ids.iter().any(|id| id.len() > ID_BYTES_MAX) {
+        let message = format!("must be 1 to {IDS_MAX} ids of entries or bundles");
+        return Err(Fault::new(Code::ToolRequestInvalid, "ids", message));
+    }
+    Ok(ids.into_iter().map(str::to_owned).collect())
+}
+
+/// A result of `ledger_get` before its text is chosen. The numbers have their largest values, so
+/// that the measured size is an upper bound.
+fn entry_without_text(view: &View<'_>, entry: &Entry) -> Value {
+    let text_bytes = entry.text.len();
+    let mut result = json!({
+        "entry_id": entry.id.to_string(),
+        "bundle_id": entry.bundle.to_string(),
+        "created_at_world": entry.time.as_str(),
+        "visibility_scope": entry.scope(),
+        "verbatim_excerpt": "",
+        "author_id": entry.author.id.as_str(),
+        "range": [text_bytes, text_bytes],
+        "text_bytes": text_bytes,
+        "next_offset": text_bytes,
+    });
+    shown::add_description(view, entry, &mut result);
+    result
 }
 
 fn entries_of_id<'a>(view: &View<'a>, id: &str) -> Vec<&'a Entry> {
@@ -361,24 +367,32 @@ pub(super) async fn read_stream(
     // other callers would get 429.
     drop(arguments);
     if let Some(wait) = wait {
-        let viewer = world_caller.who.viewer();
-        let place = world_caller
-            .handle
-            .read(|world| request.first_place(&world.view(viewer.clone())))?;
-        let end = Instant::now() + wait;
-        // A call that times out or meets the end of the server is answered like any other: with the
-        // entries that there are, perhaps none.
-        tokio::select! {
-            () = world_caller.handle.wait_for_entries(&viewer, place) => {}
-            () = tokio::time::sleep_until(end) => {}
-            () = shared.stopping.cancelled() => {}
-        }
+        wait_for_news(shared, &world_caller, &request, wait).await?;
         // The token may have been revoked while the call waited.
         world_caller.check_token()?;
     }
     world_caller
         .read_view(shared, move |view| request.show(view))
         .await
+}
+
+/// Waits until an entry that the caller may see stands behind the cursor. A wait that times out or
+/// meets the end of the server is no error: the answer then has no new entries.
+async fn wait_for_news(
+    shared: &Shared,
+    world_caller: &WorldCaller,
+    request: &StreamRequest,
+    wait: Duration,
+) -> Result<(), Fault> {
+    let WorldCaller { handle, who, .. } = world_caller;
+    let viewer = who.viewer();
+    let place = handle.read(|world| request.first_place(&world.view(viewer.clone())))?;
+    tokio::select! {
+        () = handle.wait_for_entries(&viewer, place) => {}
+        () = tokio::time::sleep(wait) => {}
+        () = shared.stopping.cancelled() => {}
+    }
+    Ok(())
 }
 
 fn read_wait(arguments: &Arguments) -> Result<Option<Duration>, Fault> {
@@ -439,7 +453,7 @@ impl StreamRequest {
 
     fn show_from_cursor(&mut self, view: &View<'_>) -> Result<Value, Fault> {
         let place = self.first_place(view)?;
-        let entries = self.fill(view, view.entries_after(place).take(self.limit));
+        let entries = self.fill_page(view, view.entries_after(place));
         let end = place + entries.len() as u64;
         Ok(json!({ "stream": {
             "cursor_before": self.cursor,
@@ -454,10 +468,8 @@ impl StreamRequest {
     /// 20 fit: `cursor_before` is the place before the 50, and `more_before` is true.
     fn show_newest(&mut self, view: &View<'_>, newest: usize) -> Value {
         let wanted = newest.min(self.limit);
-        let mut entries = self.fill(
-            view,
-            view.newest_first().map(|(_, entry)| entry).take(wanted),
-        );
+        let newest_first = view.newest_first().map(|(_, entry)| entry);
+        let mut entries = self.fill_page(view, newest_first.take(wanted));
         entries.reverse();
         let before_shown = view.count().saturating_sub(entries.len() as u64);
         let before_wanted = view.count().saturating_sub(wanted as u64);
@@ -473,19 +485,15 @@ impl StreamRequest {
         } })
     }
 
-    fn fill<'a>(
+    fn fill_page<'a>(
         &mut self,
         view: &View<'_>,
         entries: impl Iterator<Item = &'a Entry>,
     ) -> Vec<Value> {
-        let mut shown: Vec<Value> = Vec::new();
-        for entry in entries {
-            match shown::stream_entry_within(view, entry, &mut self.budget, shown.is_empty()) {
-                Some(value) => shown.push(value),
-                None => break,
-            }
-        }
-        shown
+        let values = entries
+            .take(self.limit)
+            .map(|entry| shown::stream_entry(view, entry));
+        self.budget.take_fitting(values, shown::cut_stream_entry)
     }
 }
 
@@ -500,79 +508,66 @@ pub(super) async fn read_pocket(
     arguments: &Arguments,
 ) -> Result<Value, ApiError> {
     world_caller.count_call(shared)?;
-    let kind = match arguments.text("part")? {
-        "calendar" => ItemKind::Calendar,
-        "messages" => ItemKind::Message,
-        _ => {
-            return Err(Fault::new(
-                Code::ToolRequestInvalid,
-                "part",
-                "must be calendar or messages",
-            )
-            .into());
-        }
-    };
-    let skip = arguments.optional_count("skip")?.unwrap_or(0);
-    let limit = arguments
-        .optional_count("limit")?
-        .unwrap_or(ITEMS_MAX)
-        .clamp(1, ITEMS_MAX);
-    let budget = Budget::from_arguments(arguments)?;
+    let request = PocketRequest::from_arguments(arguments)?;
     world_caller
-        .read_view(shared, move |view| {
-            Ok(pocket_json(
-                view,
-                kind,
-                ListRange {
-                    skip,
-                    limit,
-                    budget,
-                },
-            ))
-        })
+        .read_view(shared, move |view| Ok(request.show(view)))
         .await
 }
 
-/// The requested part of a list.
-#[derive(Clone, Copy)]
-struct ListRange {
+/// The parameters of `ledger_pocket`.
+struct PocketRequest {
+    kind: ItemKind,
     skip: usize,
     limit: usize,
     budget: Budget,
 }
 
-fn pocket_json(view: &View<'_>, kind: ItemKind, slice: ListRange) -> Value {
-    let ListRange {
-        skip,
-        limit,
-        mut budget,
-    } = slice;
-    let all = pocket::list_items(view, kind);
-    let mut shown: Vec<Value> = Vec::new();
-    for item in all.iter().skip(skip).take(limit) {
-        let mut value = item.value.clone();
-        shown::add_description(view, item.source, &mut value);
-        if !budget.try_take(&value) {
-            if !shown.is_empty() {
-                break;
-            }
-            // The first item must be shown, or `skip` could never get past it.
-            cut_texts(&mut value, budget);
-            budget.try_take(&value);
-        }
-        shown.push(value);
+impl PocketRequest {
+    fn from_arguments(arguments: &Arguments) -> Result<Self, Fault> {
+        let kind = read_item_kind(arguments)?;
+        let skip = arguments.optional_count("skip")?;
+        let limit = arguments.optional_count("limit")?;
+        Ok(Self {
+            kind,
+            skip: skip.unwrap_or(0),
+            limit: limit.unwrap_or(ITEMS_MAX).clamp(1, ITEMS_MAX),
+            budget: Budget::from_arguments(arguments)?,
+        })
     }
-    let end = skip.saturating_add(shown.len());
-    let available = view.world.config.pocket_available;
-    let clock = &view.world.clock;
-    json!({
-        "is_available": available,
-        "world_time": available.then(|| clock.time.as_str()),
-        "timezone": available.then(|| clock.timezone.as_str()),
-        "items": shown,
-        "total": all.len(),
-        "next_skip": (end < all.len()).then_some(end),
-    })
+
+    fn show(mut self, view: &View<'_>) -> Value {
+        let all = pocket::list_items(view, self.kind);
+        let asked = all.iter().skip(self.skip).take(self.limit);
+        let values = asked.map(|item| {
+            let mut value = item.value.clone();
+            shown::add_description(view, item.source, &mut value);
+            value
+        });
+        // A cut item still counts, or `skip` could never get past it.
+        let shown = self.budget.take_fitting(values, cut_texts);
+        let end = self.skip.saturating_add(shown.len());
+        let available = view.world.config.pocket_available;
+        let clock = &view.world.clock;
+        json!({
+            "is_available": available,
+            "world_time": available.then(|| clock.time.as_str()),
+            "timezone": available.then(|| clock.timezone.as_str()),
+            "items": shown,
+            "total": all.len(),
+            "next_skip": (end < all.len()).then_some(end),
+        })
+    }
+}
+
+fn read_item_kind(arguments: &Arguments) -> Result<ItemKind, Fault> {
+    match arguments.text("part")? {
+        "calendar" => Ok(ItemKind::Calendar),
+        "messages" => Ok(ItemKind::Message),
+        _ => {
+            let message = "must be calendar or messages";
+            Err(Fault::new(Code::ToolRequestInvalid, "part", message))
+        }
+    }
 }
 
 /// Bytes that are kept of each text of an item that is too large for an answer.

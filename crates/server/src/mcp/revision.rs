@@ -23,8 +23,9 @@ const NEWEST_WITH_HANDSHAKE: &str = "2025-11-25";
 const REVISION_HEADER: &str = "mcp-protocol-version";
 const METHOD_HEADER: &str = "mcp-method";
 const NAME_HEADER: &str = "mcp-name";
-/// The prefix and suffix of a header value in base64, for text that headers do not allow.
-const ENCODED: (&str, &str) = ("=?base64?", "?=");
+/// The marks around a header value in base64, for text that headers do not allow.
+const ENCODED_PREFIX: &str = "=?base64?";
+const ENCODED_SUFFIX: &str = "?=";
 
 const REVISION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -47,11 +48,9 @@ pub(super) struct Freshness {
 
 /// Finds the era of a request, or rejects a request that contradicts itself.
 pub(super) fn find_era(headers: &HeaderMap, request: &Request) -> Result<Era, Failure> {
-    let meta = request
-        .params
-        .get("_meta")
-        .and_then(|meta| meta.get(REVISION_KEY));
-    let in_body = meta.map(|named| named.as_str().unwrap_or_default());
+    let named = request_meta(request, REVISION_KEY);
+    // A revision that is no text counts as the empty one, which is not supported.
+    let in_body = named.map(|named| named.as_str().unwrap_or_default());
     let in_header = header(headers, REVISION_HEADER);
     check_supported(in_body)?;
     check_supported(in_header)?;
@@ -112,6 +111,7 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> 
         return Err(Failure::header_mismatch(message));
     }
     let source = match request.method.as_str() {
+        // This server has no prompts, but the rule holds for every method that names something.
         "tools/call" | "prompts/get" => "name",
         "resources/read" => "uri",
         _ => return Ok(()),
@@ -127,26 +127,24 @@ fn check_headers(headers: &HeaderMap, request: &Request) -> Result<(), Failure> 
 
 /// Decodes a header that may be in base64; `None` if the base64 is not valid.
 fn decode_header(text: &str) -> Option<String> {
-    let (begin, end) = ENCODED;
-    match text
-        .strip_prefix(begin)
-        .and_then(|text| text.strip_suffix(end))
-    {
+    let encoded = text
+        .strip_prefix(ENCODED_PREFIX)
+        .and_then(|text| text.strip_suffix(ENCODED_SUFFIX));
+    match encoded {
         Some(encoded) => String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok(),
         None => Some(text.to_owned()),
     }
 }
 
 fn check_capabilities(request: &Request) -> Result<(), Failure> {
-    let declared = request
-        .params
-        .get("_meta")
-        .and_then(|meta| meta.get(CAPABILITIES_KEY));
-    if declared.is_some_and(Value::is_object) {
-        Ok(())
-    } else {
-        Err(missing_meta(CAPABILITIES_KEY))
+    match request_meta(request, CAPABILITIES_KEY) {
+        Some(Value::Object(_)) => Ok(()),
+        _ => Err(missing_meta(CAPABILITIES_KEY)),
     }
+}
+
+fn request_meta<'a>(request: &'a Request, key: &str) -> Option<&'a Value> {
+    request.params.get("_meta")?.get(key)
 }
 
 fn missing_meta(key: &str) -> Failure {

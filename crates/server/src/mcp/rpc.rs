@@ -11,6 +11,15 @@ use turnkeep_ledger::json as strict;
 /// without a memory permit, so it must be short.
 const ID_BYTES_MAX: usize = 1 << 10;
 
+const PARSE_ERROR: i32 = -32700;
+const INVALID_REQUEST: i32 = -32600;
+const METHOD_NOT_FOUND: i32 = -32601;
+const INVALID_PARAMS: i32 = -32602;
+const INTERNAL_ERROR: i32 = -32603;
+// JSON-RPC leaves -32000 to -32099 to the protocols above it. These two are MCP's.
+const HEADER_MISMATCH: i32 = -32020;
+const UNSUPPORTED_REVISION: i32 = -32022;
+
 /// A parsed message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Incoming {
@@ -55,6 +64,11 @@ impl Failure {
         Self::new(code, message).with_status(StatusCode::BAD_REQUEST)
     }
 
+    /// The bytes are JSON, but not a message.
+    fn invalid_request(message: impl Into<String>) -> Self {
+        Self::no_message(INVALID_REQUEST, message)
+    }
+
     /// Changes the HTTP status.
     pub(super) fn with_status(self, status: StatusCode) -> Self {
         Self { status, ..self }
@@ -62,22 +76,22 @@ impl Failure {
 
     /// The method is unknown.
     pub(super) fn no_such_method(method: &str) -> Self {
-        Self::new(-32601, format!("there is no method `{method}`"))
+        Self::new(METHOD_NOT_FOUND, format!("there is no method `{method}`"))
     }
 
     /// The parameters do not fit the method.
     pub(super) fn bad_params(message: impl Into<String>) -> Self {
-        Self::new(-32602, message)
+        Self::new(INVALID_PARAMS, message)
     }
 
     /// An internal error. The cause is in the server's log.
     pub(super) fn internal() -> Self {
-        Self::new(-32603, "the server failed; its log says why")
+        Self::new(INTERNAL_ERROR, "the server failed; its log says why")
     }
 
     /// The headers contradict the body.
     pub(super) fn header_mismatch(message: impl Into<String>) -> Self {
-        Self::new(-32020, message).with_status(StatusCode::BAD_REQUEST)
+        Self::new(HEADER_MISMATCH, message).with_status(StatusCode::BAD_REQUEST)
     }
 
     /// The revision of the protocol is not supported.
@@ -89,7 +103,7 @@ impl Failure {
         let data = json!({ "supported": supported, "requested": requested });
         Self {
             data: Some(data),
-            ..Self::new(-32022, message).with_status(StatusCode::BAD_REQUEST)
+            ..Self::new(UNSUPPORTED_REVISION, message).with_status(StatusCode::BAD_REQUEST)
         }
     }
 }
@@ -97,40 +111,43 @@ impl Failure {
 /// Parses one message.
 pub(super) fn parse_message(bytes: &[u8]) -> Result<Incoming, Failure> {
     let mut message = strict::parse(bytes).map_err(|fault| {
-        Failure::no_message(-32700, format!("{} {}", fault.path, fault.message))
+        Failure::no_message(PARSE_ERROR, format!("{} {}", fault.path, fault.message))
     })?;
     if message.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
-        return Err(Failure::no_message(
-            -32600,
+        return Err(Failure::invalid_request(
             "a message is one JSON-RPC 2.0 object",
         ));
     }
+    // Moved out, not copied: the memory permit of the message covers one copy of its values.
     let id = message.get_mut("id").map(Value::take);
-    let method = message
-        .get("method")
-        .and_then(Value::as_str)
-        .map(str::to_owned);
-    let params = message
-        .get_mut("params")
-        .map(Value::take)
-        .unwrap_or_default();
+    let params = message.get_mut("params").map(Value::take);
+    let method = message.get("method").and_then(Value::as_str);
     match (id, method) {
-        (Some(Value::String(id)), Some(_)) if id.len() > ID_BYTES_MAX => Err(Failure::no_message(
-            -32600,
-            format!("the id of a request has at most {ID_BYTES_MAX} bytes"),
-        )),
-        (Some(id @ (Value::String(_) | Value::Number(_))), Some(method)) => {
-            Ok(Incoming::Request(Request { id, method, params }))
+        (Some(id), Some(method)) => {
+            check_id(&id)?;
+            Ok(Incoming::Request(Request {
+                id,
+                method: method.to_owned(),
+                params: params.unwrap_or_default(),
+            }))
         }
-        (Some(_), Some(_)) => Err(Failure::no_message(
-            -32600,
-            "the id of a request is a text or a number",
-        )),
         // A response has an id and no method; this server sends no requests, so it is ignored.
         (None, Some(_)) | (Some(_), None) => Ok(Incoming::Notification),
-        (None, None) => Err(Failure::no_message(
-            -32600,
+        (None, None) => Err(Failure::invalid_request(
             "a message has a method, an id, or both",
+        )),
+    }
+}
+
+/// Rejects an id that the answer could not repeat.
+fn check_id(id: &Value) -> Result<(), Failure> {
+    match id {
+        Value::String(text) if text.len() > ID_BYTES_MAX => Err(Failure::invalid_request(format!(
+            "the id of a request has at most {ID_BYTES_MAX} bytes"
+        ))),
+        Value::String(_) | Value::Number(_) => Ok(()),
+        _ => Err(Failure::invalid_request(
+            "the id of a request is a text or a number",
         )),
     }
 }

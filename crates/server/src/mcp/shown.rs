@@ -10,10 +10,9 @@ use turnkeep_ledger::{View, projection};
 
 use super::budget::Budget;
 
-/// A stream entry without its text.
-fn without_text(view: &View<'_>, entry: &Entry) -> Value {
+/// A stream entry.
+pub(super) fn stream_entry(view: &View<'_>, entry: &Entry) -> Value {
     let mut shown = projection::stream_entry(entry);
-    shown["text"] = "".into();
     shown["author_id"] = entry.author.id.as_str().into();
     add_description(view, entry, &mut shown);
     shown
@@ -28,32 +27,16 @@ fn author_label<'a>(view: &View<'a>, entry: &'a Entry) -> Option<&'a str> {
     }
 }
 
-/// A stream entry, if it fits into the budget. The first entry of an answer always fits: its text
-/// is cut if necessary.
-pub(super) fn stream_entry_within(
-    view: &View<'_>,
-    entry: &Entry,
-    budget: &mut Budget,
-    is_first: bool,
-) -> Option<Value> {
-    let mut shown = without_text(view, entry);
-    let whole = entry.text.len();
-    shown["text"] = (*entry.text).into();
-    if budget.try_take(&shown) {
-        return Some(shown);
-    }
-    if !is_first {
-        return None;
-    }
+/// Cuts the text of a stream entry that is too large for an answer, and says where the rest begins.
+pub(super) fn cut_stream_entry(shown: &mut Value, budget: Budget) {
+    let text_bytes = |shown: &Value| shown["text"].as_str().map_or(0, str::len);
+    let whole = text_bytes(shown);
     // `next_offset` gets its largest value while the text is measured, so that the real one fits
     // too.
     shown["text_bytes"] = whole.into();
     shown["next_offset"] = whole.into();
-    budget.shorten_texts(&mut shown, &["text"]);
-    let end = shown["text"].as_str().map_or(0, str::len);
-    shown["next_offset"] = end.into();
-    budget.try_take(&shown);
-    Some(shown)
+    budget.shorten_texts(shown, &["text"]);
+    shown["next_offset"] = text_bytes(shown).into();
 }
 
 /// Adds author, audience and reply to the JSON of an entry or of a part of it.

@@ -39,10 +39,12 @@ const ENTRY_ARGUMENTS: &[&str] = &["text", "visible_to", "reply_to", "calendar"]
 const CALENDAR_ARGUMENTS: &[&str] = &["title", "time", "location", "notes", "supersedes"];
 
 /// A person who writes.
+#[derive(Clone)]
 struct Author {
     handle: Arc<WorldHandle>,
     who: Principal,
     id: Name,
+    /// Under which the write is counted.
     token: TokenId,
 }
 
@@ -61,24 +63,13 @@ pub(super) async fn write_entries(
         Some(given) => own_request_id(&author.id, given)?,
         None => format!("mcp-{:032x}", author.handle.ids().draw()),
     };
-    // A draft that names unknown persons is never written, so only the tool rate limits how often a
-    // caller may try one.
-    shared.tool_rate.check(author.token)?;
-    let mut draft = match read_draft(shared, &author, arguments, &request).await {
-        Ok(draft) => draft,
-        Err(error) => {
-            shared.tool_rate.admit(author.token)?;
-            return Err(error);
-        }
-    };
-    let bundle = draft.take_bundle(&request, &author.id);
-    let allowance = Some(shared.write_allowance(author.token));
+    let mut draft = read_draft_within_rate(shared, &author, arguments, &request).await?;
     let beat = author.handle.beat(
         &author.who,
         envelope_json(&request),
-        bundle,
+        draft.take_bundle(&request, &author.id),
         expected_cursor,
-        allowance,
+        Some(shared.write_allowance(author.token)),
     );
     let answer = beat.await?;
     let outcome = answer
@@ -90,31 +81,45 @@ pub(super) async fn write_entries(
     let mut written = author
         .handle
         .read(|world| written_json(&world.view(author.who.viewer()), &outcome));
+    // The caller's own key, not the longer id under which the ledger keeps it.
     written["request_id"] = given.unwrap_or(request).into();
     written["replayed"] = answer.replayed.into();
     Ok(written)
+}
+
+/// Reads the draft, and counts the call only if that fails. A draft that names unknown persons is
+/// never written, so only the tool rate limits how often a caller may try one. A draft that can be
+/// read counts in the write rate instead, when its beat runs.
+async fn read_draft_within_rate(
+    shared: &Shared,
+    author: &Author,
+    arguments: Arguments,
+    request: &str,
+) -> Result<Draft, ApiError> {
+    shared.tool_rate.check(author.token)?;
+    let draft = read_draft(shared, author.clone(), arguments, request.to_owned()).await;
+    if draft.is_err() {
+        shared.tool_rate.admit(author.token)?;
+    }
+    draft
 }
 
 /// Reads the arguments with the author's view. It runs on a blocking thread, because it may have to
 /// look up many names.
 async fn read_draft(
     shared: &Shared,
-    author: &Author,
+    author: Author,
     arguments: Arguments,
-    request: &str,
+    request: String,
 ) -> Result<Draft, ApiError> {
-    let (handle, who, id) = (
-        Arc::clone(&author.handle),
-        author.who.clone(),
-        author.id.clone(),
-    );
-    let request = request.to_owned();
+    let Author {
+        handle, who, id, ..
+    } = author;
     let read = move |world: &World| {
         let view = world.view(who.viewer());
-        let known = known_persons(&view);
         let reader = EntryReader {
             view: &view,
-            known: &known,
+            known: &known_persons(&view),
             request: &request,
             author: &id,
         };
@@ -139,7 +144,7 @@ impl Author {
             handle: Arc::clone(&person.handle),
             who: person.who.clone(),
             id: id.clone(),
-            token: person.token,
+            token: person.token.counted_as(),
         })
     }
 }
@@ -147,11 +152,8 @@ impl Author {
 /// The request id that the ledger records for an agent's own id. If the id is too long with the
 /// person's id in front of it, its hash takes its place.
 fn own_request_id(person: &Name, given: &str) -> Result<String, Fault> {
-    let characters = given.chars().count();
-    if characters == 0
-        || characters > REQUEST_ID_CHARACTERS_MAX
-        || given.chars().any(char::is_control)
-    {
+    let has_valid_length = (1..=REQUEST_ID_CHARACTERS_MAX).contains(&given.chars().count());
+    if !has_valid_length || given.chars().any(char::is_control) {
         let message = "must be 1 to 200 characters without control characters";
         return Err(Fault::new(Code::RequestIdInvalid, "request_id", message));
     }
@@ -176,7 +178,7 @@ pub(crate) fn check_not_of_another_agent(
         Principal::Person { id, .. } => rest
             .strip_prefix(id.as_str())
             .is_some_and(|rest| rest.starts_with(':')),
-        Principal::Owner => false,
+        Principal::Owner | Principal::System => false,
     };
     if is_own {
         return Ok(());
@@ -227,7 +229,7 @@ impl Draft {
 
     fn add_entry(&mut self, reader: &EntryReader<'_>, node: &Node<'_>) -> Result<(), Fault> {
         let text = node.field("text")?.text()?;
-        for (number, item) in optional_items(node, "calendar")?.iter().enumerate() {
+        for (number, item) in node.optional_items("calendar")?.iter().enumerate() {
             self.items
                 .push(calendar_item(item, self.entries.len(), text)?);
             self.item_paths
@@ -260,40 +262,35 @@ impl Draft {
     /// because the caller did not build the bundle.
     fn rejection_error(&self, reason: &str) -> ApiError {
         let (word, path) = reason.split_once(": ").unwrap_or((reason, ""));
-        let code = Code::ALL
-            .iter()
-            .find(|code| code.word() == word)
-            .copied()
-            .unwrap_or(Code::Shape);
+        let mut codes = Code::ALL.iter().copied();
+        let code = codes.find(|code| code.word() == word);
+        let code = ledger_error_code(code.unwrap_or(Code::Shape));
         let path = self.argument_path(path);
         let why = explain_rejection(&format!("{word}: {path}"));
         let message = format!("nothing was written: {why}");
-        ApiError::new(ledger_error_code(code), message).with("path", path)
+        ApiError::new(code, message).with("path", path)
     }
 
     /// Translates a path of the bundle: `entries[0].visibility.visible_to` is the argument
     /// `visible_to`, or `entries[0].visible_to` if the caller gave several entries.
     fn argument_path(&self, path: &str) -> String {
-        for (list, paths) in [
-            ("entries[", &self.entry_paths),
-            ("pocket_items[", &self.item_paths),
-        ] {
-            let Some((number, rest)) = path
-                .strip_prefix(list)
-                .and_then(|rest| rest.split_once(']'))
-            else {
-                continue;
-            };
-            let given = number
-                .parse()
-                .ok()
-                .and_then(|number: usize| paths.get(number));
-            let rest = rest.strip_prefix('.').unwrap_or(rest);
-            let rest = rest.strip_prefix("visibility.").unwrap_or(rest);
-            return join_path(given.map_or("", String::as_str), rest);
-        }
-        path.to_owned()
+        let in_entries = translate_path(path, "entries[", &self.entry_paths);
+        in_entries
+            .or_else(|| translate_path(path, "pocket_items[", &self.item_paths))
+            .unwrap_or_else(|| path.to_owned())
     }
+}
+
+/// Replaces the place in a list of the bundle by the argument that was read into it. `None` if the
+/// path is not in that list.
+fn translate_path(path: &str, list: &str, arguments: &[String]) -> Option<String> {
+    let (number, rest) = path.strip_prefix(list)?.split_once(']')?;
+    let number: Option<usize> = number.parse().ok();
+    let argument = number.and_then(|number| arguments.get(number));
+    let rest = rest.strip_prefix('.').unwrap_or(rest);
+    // The arguments have no `visibility` around the audience.
+    let rest = rest.strip_prefix("visibility.").unwrap_or(rest);
+    Some(join_path(argument.map_or("", String::as_str), rest))
 }
 
 fn join_path(path: &str, rest: &str) -> String {
@@ -302,14 +299,6 @@ fn join_path(path: &str, rest: &str) -> String {
         (path, "") => path.to_owned(),
         (path, rest) => format!("{path}.{rest}"),
     }
-}
-
-fn optional_items<'a>(node: &Node<'a>, name: &str) -> Result<Vec<Node<'a>>, Fault> {
-    Ok(node
-        .optional(name)?
-        .map(|node| node.items())
-        .transpose()?
-        .unwrap_or_default())
 }
 
 /// Reads entries as one author gives them.
@@ -323,11 +312,12 @@ struct EntryReader<'a> {
 impl EntryReader<'_> {
     fn entry(&self, node: &Node<'_>, text: &str) -> Result<Value, Fault> {
         let answered = self.replied_entry(node)?;
-        let readers = match node.optional("visible_to")? {
-            Some(named) => Some(self.readers(&named)?),
-            None => answered
-                .as_ref()
-                .and_then(|answered| answered.readers.clone()),
+        let readers = match (node.optional("visible_to")?, &answered) {
+            (Some(named), _) => Some(self.readers(&named)?),
+            // A reply is private if the entry that it answers is. Otherwise a forgotten
+            // `visible_to` would show everyone what was said in confidence.
+            (None, Some(answered)) => answered.readers.clone(),
+            (None, None) => None,
         };
         let visibility = match readers {
             None => json!({ "scope": "PUBLIC" }),
@@ -362,19 +352,17 @@ impl EntryReader<'_> {
         Ok(readers)
     }
 
-    /// The entry that is replied to. An unknown one and a hidden one are rejected alike.
+    /// The entry that is replied to. An unknown one and a hidden one are rejected alike, so that an
+    /// answer does not reveal which ids exist.
     fn replied_entry(&self, node: &Node<'_>) -> Result<Option<RepliedEntry>, Fault> {
         let Some(given) = node.optional("reply_to")? else {
             return Ok(None);
         };
-        let found = given
-            .text()?
-            .parse()
-            .ok()
-            .and_then(|id| self.view.entry(id));
-        let message = "is no entry that you may see: give an entry_id that you were shown";
-        let entry = found
-            .ok_or_else(|| Fault::new(Code::ProvenanceInvalid, given.path.clone(), message))?;
+        let id: Option<EntryId> = given.text()?.parse().ok();
+        let Some(entry) = id.and_then(|id| self.view.entry(id)) else {
+            let message = "is no entry that you may see: give an entry_id that you were shown";
+            return Err(Fault::new(Code::ProvenanceInvalid, given.path, message));
+        };
         let readers = match Audience::of_entry(entry) {
             Audience::Public => None,
             Audience::Readers(readers) => Some(self.readers_besides_author(&readers)),
@@ -426,28 +414,25 @@ fn calendar_item(node: &Node<'_>, entry_index: usize, text: &str) -> Result<Valu
 /// The byte range of words in a text.
 fn range_of(words: &Node<'_>, text: &str) -> Result<Value, Fault> {
     let wanted = words.text()?;
-    let start = text.find(wanted).filter(|_| !wanted.is_empty());
+    // The empty text would be found at the beginning of every text.
+    if let Some(start) = text.find(wanted).filter(|_| !wanted.is_empty()) {
+        return Ok(json!([start, start + wanted.len()]));
+    }
     let message = "must be words of the entry's text, letter by letter";
-    let start =
-        start.ok_or_else(|| Fault::new(Code::PocketInvalid, words.path.clone(), message))?;
-    Ok(json!([start, start + wanted.len()]))
+    Err(Fault::new(Code::PocketInvalid, words.path.clone(), message))
 }
 
 /// What was written, without its words: the caller has them.
 fn written_json(view: &View<'_>, outcome: &Outcome) -> Value {
-    let bundle = outcome.bundle;
-    let entries: Vec<Value> = bundle
-        .into_iter()
-        .flat_map(|id| view.entries_of_bundle(id))
-        .map(|(_, entry)| written_entry(view, entry))
-        .collect();
-    let items: Vec<Value> = bundle
-        .into_iter()
-        .flat_map(|id| view.items_of_bundle(id))
-        .map(written_item)
-        .collect();
+    let mut entries: Vec<Value> = Vec::new();
+    let mut items: Vec<Value> = Vec::new();
+    if let Some(id) = outcome.bundle {
+        let written = view.entries_of_bundle(id);
+        entries.extend(written.map(|(_, entry)| written_entry(view, entry)));
+        items.extend(view.items_of_bundle(id).map(written_item));
+    }
     let mut answer = json!({
-        "bundle_id": bundle.map(|id| id.to_string()),
+        "bundle_id": outcome.bundle.map(|id| id.to_string()),
         "entries": entries,
         "cursor_after": outcome.cursor_after,
     });

@@ -14,10 +14,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::sync::WaitForCancellationFutureOwned;
-use turnkeep_wire::message::{Hello, Subscribe, encode_failure};
+use turnkeep_wire::message::{Hello, Subscribe};
 use turnkeep_wire::{ErrorCode, Frame, FrameTooLong, Header, MsgType, Request, Response};
 
-use super::Tcp;
 use super::dispatch::{Dispatched, PendingAnswer, settle};
 use super::greeting::{self, GREETING_BYTES_MAX};
 use super::large_frame::LargeFrame;
@@ -26,6 +25,7 @@ use super::replies::{Owed, Replies, Settled, Ticket};
 use super::subscription::{AcceptedSubscription, Chunk, Subscriptions};
 use super::watchdog::{Activity, Late, Watchdog};
 use super::write_buffer::{UNREAD_BYTES_MAX, WriteBuffer};
+use super::{Tcp, encode_error};
 use crate::error::ApiError;
 use crate::guarded_store::ContentAccess;
 use crate::memory::{MemoryPermit, WantedPermit};
@@ -223,11 +223,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
         if self.in_flight_bytes() < IN_FLIGHT_BYTES_FREE {
             self.in_flight_permit = None;
         } else if self.in_flight_permit.is_none() {
-            self.in_flight_permit = self
-                .tcp
-                .shared
-                .memory
-                .try_acquire(IN_FLIGHT_BYTES_MAX + UNREAD_BYTES_MAX);
+            // For as much as the connection may hold at most, so that the permit need not grow.
+            let bytes = IN_FLIGHT_BYTES_MAX + UNREAD_BYTES_MAX;
+            self.in_flight_permit = self.tcp.shared.memory.try_acquire(bytes);
         }
     }
 
@@ -409,43 +407,43 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn send_answer(&mut self, ticket: Ticket, settled: Settled) {
-        // The peer's time to read begins when there is something to read.
-        if self.write_buffer.is_empty() {
-            self.watchdog.note_written();
-        }
-        let mut status = 0;
-        match self.subject_to_stop(settled) {
-            Settled::Response(response) => {
-                response.encode(ticket.req_id, self.write_buffer.buffer());
-            }
+        self.start_time_to_read();
+        let settled = self.subject_to_stop(settled);
+        let status = match &settled {
+            Settled::Failure(error) => error.code.status(),
+            _ => 0,
+        };
+        self.write_answer(ticket.req_id, settled);
+        // The answer holds its memory until the peer has read it.
+        self.write_buffer.hold_permit(ticket.permit, None);
+        let metrics = &self.tcp.shared.metrics;
+        metrics.tcp(message_name(ticket.msg_type), status);
+    }
+
+    fn write_answer(&mut self, req_id: u64, settled: Settled) {
+        match settled {
+            Settled::Response(response) => response.encode(req_id, self.write_buffer.buffer()),
             Settled::Encoded(frame) => self.write_buffer.append(frame),
             Settled::Large(frame) => self.write_buffer.append_large(frame),
             Settled::Failure(error) => {
                 error.log();
-                status = error.code.status();
-                let out = self.write_buffer.buffer();
-                encode_failure(
-                    out,
-                    ticket.req_id,
-                    error.code,
-                    &error.message,
-                    &error.details,
-                );
+                encode_error(self.write_buffer.buffer(), req_id, &error);
             }
             Settled::Subscribed(accepted) => {
-                let response = Response::Subscribed {
-                    caught_up: accepted.pending.caught_up,
-                };
-                response.encode(ticket.req_id, self.write_buffer.buffer());
+                let caught_up = accepted.pending.caught_up;
+                let response = Response::Subscribed { caught_up };
+                response.encode(req_id, self.write_buffer.buffer());
+                // Only now: no event may leave before the acceptance.
                 self.subscriptions.start_task(accepted, &self.tcp);
             }
         }
-        // The answer holds its memory until the peer has read it.
-        self.write_buffer.hold_permit(ticket.permit, None);
-        self.tcp
-            .shared
-            .metrics
-            .tcp(message_name(ticket.msg_type), status);
+    }
+
+    /// The peer's time to read begins when there is something to read.
+    fn start_time_to_read(&mut self) {
+        if self.write_buffer.is_empty() {
+            self.watchdog.note_written();
+        }
     }
 
     /// A subscription that was accepted when the server began to stop does not begin.
@@ -459,10 +457,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
     }
 
     fn send_chunk(&mut self, chunk: Chunk) {
-        // The peer's time to read begins when there is something to read.
-        if self.write_buffer.is_empty() {
-            self.watchdog.note_written();
-        }
+        self.start_time_to_read();
         if chunk.pieces.is_empty() {
             self.write_buffer.append(chunk.frames);
         } else {
@@ -491,13 +486,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
             }
             access => {
                 let tcp = Arc::clone(&self.tcp);
-                Dispatched::Await(Box::pin(async move {
+                let accept = async move {
                     let settled = match tcp.store().open_content(access).await {
                         Ok(content) => Settled::Subscribed(subscription.accept(content).await),
                         Err(error) => Settled::Failure(error),
                     };
                     (ticket, Owed::Settled(settled))
-                }))
+                };
+                Dispatched::Await(Box::pin(accept))
             }
         }
     }

@@ -235,10 +235,8 @@ impl Tcp {
             return Dispatched::Await(Box::pin(async move {
                 let outcome = tcp.shared.publish_bundle(id, put.json).await;
                 let outcome = outcome.map(|was_new| Outcome::BundlePut { was_new });
-                (
-                    ticket,
-                    Owed::Settled(settle_outcome(Ack::BundlePut, outcome)),
-                )
+                let settled = settle_outcome(Ack::BundlePut, outcome);
+                (ticket, Owed::Settled(settled))
             }));
         }
         self.submit_write(ticket, Write::new_object(Ack::BundlePut), move |_| {
@@ -263,12 +261,8 @@ impl Tcp {
         };
         let submission = Submission { ticket, ack, grant };
         if cost.is_large() {
-            let tcp = Arc::clone(self);
-            return Dispatched::Await(Box::pin(tcp.write_large(
-                submission,
-                cost.memory_bytes,
-                make,
-            )));
+            let written = Arc::clone(self).write_large(submission, cost.memory_bytes, make);
+            return Dispatched::Await(Box::pin(written));
         }
         let command = match make(&self.shared.policy) {
             Ok(command) => command,
@@ -311,15 +305,11 @@ impl Tcp {
     where
         F: FnOnce(&Policy) -> Result<Command, ApiError> + Send + 'static,
     {
-        let permit = self
-            .shared
-            .memory
-            .acquire_beside(frame_bytes, memory_bytes)
-            .await?;
+        let permit = self.shared.memory.acquire_beside(frame_bytes, memory_bytes);
+        let permit = permit.await?;
         let tcp = Arc::clone(self);
-        self.shared
-            .work_on_large(move || permit.during_command(|| make(&tcp.shared.policy)))
-            .await
+        let work = move || permit.during_command(|| make(&tcp.shared.policy));
+        self.shared.work_on_large(work).await
     }
 
     async fn submit(self: Arc<Self>, submission: Submission, command: Command) -> (Ticket, Owed) {

@@ -56,6 +56,11 @@ impl Tcp {
     }
 }
 
+/// Writes a failure as a frame.
+fn encode_error(out: &mut BytesMut, req_id: u64, error: &ApiError) {
+    encode_failure(out, req_id, error.code, &error.message, &error.details);
+}
+
 /// Serves the binary protocol on `listener` until the server stops.
 pub(crate) async fn serve_tcp(
     listener: TcpListener,
@@ -70,7 +75,8 @@ impl Port for Arc<Tcp> {
     fn refusal(&self) -> Vec<u8> {
         let error = ApiError::new(ErrorCode::Unavailable, "too many connections are open");
         let mut out = BytesMut::new();
-        encode_failure(&mut out, 0, error.code, &error.message, &error.details);
+        // No request was read, so the failure has the id that no request has.
+        encode_error(&mut out, 0, &error);
         out.to_vec()
     }
 

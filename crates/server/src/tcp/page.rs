@@ -149,12 +149,16 @@ fn clamp_turns(limit: u32, limits: &Limits) -> usize {
 /// An upper bound of an item's length: a payload is never sent in a form that is longer than its
 /// uncompressed bytes.
 fn item_bytes(turn: &Turn, options: ReadOptions) -> usize {
-    let payload = if options.include_payload {
+    ItemRef::OVERHEAD_BYTES_MAX + turn.declared.id.len() + payload_bytes(turn, options)
+}
+
+/// The length of a turn's payload, if it is sent.
+pub(super) fn payload_bytes(turn: &Turn, options: ReadOptions) -> usize {
+    if options.include_payload {
         turn.raw_len as usize
     } else {
         0
-    };
-    ItemRef::OVERHEAD_BYTES_MAX + turn.declared.id.len() + payload
+    }
 }
 
 fn cut_page<T>(items: &mut Vec<T>, keep: Keep, bytes_max: usize, bytes_of: impl Fn(&T) -> usize) {

@@ -14,14 +14,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use turnkeep_store::{EventKind, Turn};
 use turnkeep_types::ContextId;
-use turnkeep_wire::message::{
-    EventRef, ReadOptions, Subscribe, encode_event, encode_failure, flag,
-};
+use turnkeep_wire::message::{EventRef, ReadOptions, Subscribe, encode_event, flag};
 use turnkeep_wire::{ErrorCode, MsgType};
 
-use super::Tcp;
 use super::large_frame::{LargeFrame, LargeFrameWriter};
-use super::page::{push_item, with_item};
+use super::page::{payload_bytes, push_item, with_item};
+use super::{Tcp, encode_error};
 use crate::error::ApiError;
 use crate::guarded_store::{ContentReader, GuardedStore};
 use crate::memory::{LARGE_FROM_BYTES, MemoryPermit};
@@ -36,7 +34,7 @@ const LOST_RUN_EVENTS_MAX: u64 = 1 << 20;
 const CHUNK_BYTES: usize = 64 << 10;
 /// Chunks that wait for the connection.
 const CHUNKS_MAX: usize = 4;
-/// The position of the flags in a frame.
+/// The position of the flags in a frame: behind the payload's length and the message type.
 const FLAGS_AT: usize = 6;
 
 /// A subscription that was checked and whose feed is not open yet.
@@ -157,11 +155,13 @@ fn must_deliver(content: &ContentReader, position: u64, context: Option<ContextI
     else {
         return false;
     };
-    context.is_none_or(|context| {
-        content
-            .turn(turn)
-            .map_or(true, |turn| turn.context == context)
-    })
+    let Some(context) = context else {
+        return true;
+    };
+    match content.turn(turn) {
+        Ok(turn) => turn.context == context,
+        Err(_) => true,
+    }
 }
 
 impl Subscriptions {
@@ -197,13 +197,12 @@ impl Subscriptions {
         self.last_serial += 1;
         let serial = self.last_serial;
         self.live.insert(req_id, LiveSubscription::new(serial));
-        let (context, options) = (ask.context, ask.options);
         Ok(PendingSubscription {
             req_id,
             serial,
-            context,
+            context: ask.context,
             after,
-            options,
+            options: ask.options,
             caught_up: after == last,
         })
     }
@@ -223,6 +222,7 @@ impl Subscriptions {
     /// Starts the task of a subscription whose acceptance was just written.
     pub(super) fn start_task(&mut self, accepted: AcceptedSubscription, tcp: &Arc<Tcp>) {
         let AcceptedSubscription { pending, content } = accepted;
+        // It may have been cancelled since, and its id may belong to a newer subscription.
         let live = self
             .live
             .get_mut(&pending.req_id)
@@ -260,7 +260,7 @@ impl Subscriptions {
     pub(super) fn cancel(&mut self, req_id: u64) -> Result<(), ApiError> {
         let unknown = || {
             let message = format!("request {req_id} is no subscription of this connection");
-            ApiError::new(ErrorCode::NotFound, message)
+            ApiError::not_found(message)
         };
         self.live.remove(&req_id).map(drop).ok_or_else(unknown)
     }
@@ -268,7 +268,7 @@ impl Subscriptions {
     /// Ends all subscriptions. Those that have begun get an error frame.
     pub(super) fn end_all(&mut self, error: &ApiError, out: &mut BytesMut) {
         for (req_id, _) in self.live.drain().filter(|(_, live)| live.begun) {
-            encode_failure(out, req_id, error.code, &error.message, &error.details);
+            encode_error(out, req_id, error);
         }
     }
 
@@ -338,13 +338,7 @@ impl Feed {
         if !self.pieces.is_empty() && self.send_chunk(false).await.is_err() {
             return;
         }
-        encode_failure(
-            &mut self.frames,
-            self.req_id,
-            error.code,
-            &error.message,
-            &error.details,
-        );
+        encode_error(&mut self.frames, self.req_id, &error);
         if self.send_chunk(true).await.is_err() {
             tracing::trace!("a subscriber left before it was told why its subscription ended");
         }
@@ -404,11 +398,7 @@ impl Feed {
         if self.context.is_some_and(|context| context != turn.context) {
             return Ok(());
         }
-        let payload = if self.options.include_payload {
-            turn.raw_len as usize
-        } else {
-            0
-        };
+        let payload = payload_bytes(&turn, self.options);
         // A chunk with a large delivery ends with its last piece, so nothing is added to it.
         let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;
         if !self.frames.is_empty() && is_full {

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use turnkeep_server::broker::{Clipboard, Outlets, TurnKeeper};
+use turnkeep_server::broker::{Clipboard, NodeChat, Outlets, TurnKeeper};
+use turnkeep_session::broker::NodeAddress;
 use turnkeep_types::broker::{Deliver, FoundTurn, Reason, Refusal, Reply, Request, Stored};
 use turnkeep_types::{ContextId, TurnId};
 
@@ -43,6 +44,14 @@ impl TurnKeeper for Memo {
     }
 }
 
+impl NodeChat for Memo {
+    fn say(&self, to: &NodeAddress, text: &str) -> Result<(), Refusal> {
+        let said = format!("{} {} {text}", to.run, to.node);
+        self.0.lock().unwrap().push(said.into_bytes());
+        Ok(())
+    }
+}
+
 /// Waits until its other end is dropped, then refuses.
 struct Stuck(Mutex<std::sync::mpsc::Receiver<()>>);
 
@@ -75,18 +84,27 @@ async fn the_file_sink_overwrites_its_file_with_the_content() {
 }
 
 #[tokio::test]
-async fn clipboard_and_store_get_the_turn_where_they_are() {
+async fn clipboard_store_and_node_get_the_turn_where_they_are() {
     let (clipboard, keeper) = (Arc::new(Memo::default()), Arc::new(Memo::default()));
+    let nodes = Arc::new(Memo::default());
     let outlets = Outlets {
         clipboard: Some(Arc::<Memo>::clone(&clipboard)),
         keeper: Some(Arc::<Memo>::clone(&keeper)),
+        nodes: Some(Arc::<Memo>::clone(&nodes)),
     };
     let harness = Harness::with(outlets, |_| {});
     let (_wrapper, mut client) = harness.captured("s", b"body").await;
     assert_eq!(client.deliver(to("clipboard")).await, Ok(Reply::Done));
     assert_eq!(client.deliver(to("store")).await, Ok(Reply::Stored(STORED)));
+    let node = Deliver {
+        run: Some("r".to_owned()),
+        node: Some("n".to_owned()),
+        ..to("node")
+    };
+    assert_eq!(client.deliver(node).await, Ok(Reply::Done));
     assert_eq!(*clipboard.0.lock().unwrap(), [b"body"]);
     assert_eq!(*keeper.0.lock().unwrap(), [b"s:1"]);
+    assert_eq!(*nodes.0.lock().unwrap(), [b"r n body"]);
 }
 
 #[tokio::test]
@@ -133,7 +151,7 @@ async fn a_sink_that_hangs_stops_neither_other_clients_nor_other_sinks() {
     let (release, stuck) = std::sync::mpsc::sync_channel(1);
     let outlets = Outlets {
         clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))),
-        keeper: None,
+        ..Outlets::default()
     };
     let harness = Harness::with(outlets, |_| {});
     let (mut wrapper, mut client) = harness.captured("s", b"body").await;
@@ -154,7 +172,7 @@ async fn a_sink_that_takes_too_long_is_reported_and_at_most_a_few_hang() {
     let (release, stuck) = std::sync::mpsc::sync_channel(1);
     let outlets = Outlets {
         clipboard: Some(Arc::new(Stuck(Mutex::new(stuck)))),
-        keeper: None,
+        ..Outlets::default()
     };
     let time = StoppedTime::begin();
     let harness = Harness::with(outlets, |_| {});

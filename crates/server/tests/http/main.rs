@@ -17,6 +17,7 @@ mod limits;
 mod memory_server;
 mod projection;
 mod registry;
+mod runs;
 mod server;
 #[path = "../support/stopped_time.rs"]
 mod stopped_time;

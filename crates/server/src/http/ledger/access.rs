@@ -37,6 +37,9 @@ pub(crate) fn check_route(
     route: Option<&str>,
     path: &str,
 ) -> Result<(), ApiError> {
+    if let Caller::Node(_) = caller {
+        return check_node_route(route);
+    }
     let (Some(person), Some(route)) = (caller.person(), route) else {
         return Ok(());
     };
@@ -66,6 +69,15 @@ pub(crate) fn check_route(
         "/invocations" | "/mcp" | "/healthz" | "/health" => Ok(()),
         _ => Err(owner_only_error()),
     }
+}
+
+/// A node's token opens the tools of its run and nothing else.
+fn check_node_route(route: Option<&str>) -> Result<(), ApiError> {
+    if let Some("/mcp" | "/healthz" | "/health") = route {
+        return Ok(());
+    }
+    let message = "a node's token opens /mcp only";
+    Err(ApiError::new(ErrorCode::Forbidden, message))
 }
 
 /// The world that a path names.

@@ -15,14 +15,14 @@ use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::ids::{Name, TokenId};
 use turnkeep_ledger::known_persons::{is_in_use, known_persons};
 use turnkeep_ledger::{Code, Fault, Principal, View, Viewer};
-use turnkeep_wire::{ErrorCode, ErrorReason, json as wire};
+use turnkeep_wire::{ErrorReason, json as wire};
 
 use super::super::extract::{Query, bad_path, check_escapes};
 use super::super::query::{ActingQuery, CallerQuery, FromQuery, Pairs};
 use super::shapes::seat_shape;
 use crate::error::ApiError;
 use crate::ledger::{DEFAULT_WORLD, WorldHandle};
-use crate::principal::Caller;
+use crate::principal::{Caller, PersonCaller, PersonToken};
 use crate::shared::Shared;
 use crate::world_caller::{WorldCaller, no_world};
 
@@ -44,7 +44,7 @@ impl ActingCaller {
         WorldCaller {
             handle: self.handle,
             who: self.who,
-            token: self.token,
+            token: self.token.map(PersonToken::OfWorld),
         }
     }
 
@@ -60,40 +60,59 @@ impl ActingCaller {
         query: &CallerQuery,
         names: AllowedNames,
     ) -> Result<Self, ApiError> {
-        let forbidden = |message| ApiError::from(Fault::new(Code::Forbidden, "", message));
-        match (caller, &query.as_person, query.audit) {
-            (Caller::Person(_), _, true) => Err(forbidden("only the owner may read as audit")),
-            (Caller::Person(person), Some(named), _) if person.who.viewer().as_str() != named => {
-                Err(forbidden("only the owner may act as somebody else"))
+        match caller {
+            Caller::Person(person) => Ok(Self::as_itself(person, handle, query)?),
+            Caller::Owner => Self::as_owner(handle, query, names),
+            // The gate lets a node reach no route of a world.
+            Caller::Node(_) => {
+                let message = "a node's token opens /mcp only";
+                Err(Fault::new(Code::Forbidden, "", message).into())
             }
-            (Caller::Person(person), _, false) => Ok(Self {
-                handle,
-                who: person.who,
-                token: Some(person.token),
-                audit: false,
-            }),
-            (Caller::Owner, Some(_), true) => {
-                Err(ApiError::bad_request("`as` and `audit` exclude each other"))
-            }
-            (Caller::Owner, Some(person), false) => {
-                let id = match names {
-                    AllowedNames::Known => known_person(&handle, person)?,
-                    AllowedNames::New => person_named(&handle, person)?,
-                };
-                Ok(Self {
-                    handle,
-                    who: Principal::Person { id, write: true },
-                    token: None,
-                    audit: false,
-                })
-            }
-            (Caller::Owner, None, audit) => Ok(Self {
-                handle,
-                who: Principal::Owner,
-                token: None,
-                audit,
-            }),
         }
+    }
+
+    fn as_itself(
+        person: PersonCaller,
+        handle: Arc<WorldHandle>,
+        query: &CallerQuery,
+    ) -> Result<Self, Fault> {
+        let forbidden = |message| Err(Fault::new(Code::Forbidden, "", message));
+        if query.audit {
+            return forbidden("only the owner may read as audit");
+        }
+        // A person may name itself, which changes nothing.
+        if let Some(named) = &query.as_person
+            && person.who.viewer().as_str() != named
+        {
+            return forbidden("only the owner may act as somebody else");
+        }
+        Ok(Self {
+            handle,
+            who: person.who,
+            token: Some(person.token.counted_as()),
+            audit: false,
+        })
+    }
+
+    fn as_owner(
+        handle: Arc<WorldHandle>,
+        query: &CallerQuery,
+        names: AllowedNames,
+    ) -> Result<Self, ApiError> {
+        let who = match (&query.as_person, names) {
+            (Some(_), _) if query.audit => {
+                return Err(ApiError::bad_request("`as` and `audit` exclude each other"));
+            }
+            (Some(person), AllowedNames::Known) => writing_person(known_person(&handle, person)?),
+            (Some(person), AllowedNames::New) => writing_person(person_named(&handle, person)?),
+            (None, _) => Principal::Owner,
+        };
+        Ok(Self {
+            handle,
+            who,
+            token: None,
+            audit: query.audit,
+        })
     }
 
     /// Adds an audit line if the owner acts as a person or reads all entries.
@@ -118,6 +137,7 @@ impl FromRequestParts<Arc<Shared>> for ActingCaller {
         let caller = parts.extensions.get::<Caller>().cloned();
         let caller = caller.ok_or_else(|| ApiError::internal("a request without a caller"))?;
         let Named(named) = Named::from_request_parts(parts, shared).await?;
+        // `/invocations` names no world.
         let name = named.get("world").map_or(DEFAULT_WORLD, String::as_str);
         let handle = shared.worlds.find(name)?.ok_or_else(|| no_world(name))?;
         let query = CallerQuery::from_query(Pairs::parse(parts.uri.query().unwrap_or_default())?)?;
@@ -130,6 +150,11 @@ impl FromRequestParts<Arc<Shared>> for ActingCaller {
         acting.record_use(&query, parts).await?;
         Ok(acting)
     }
+}
+
+/// A person with the right to write, whatever tokens that person has.
+fn writing_person(id: Name) -> Principal {
+    Principal::Person { id, write: true }
 }
 
 /// As whom the owner may act.
@@ -158,7 +183,14 @@ pub(crate) async fn show(
 }
 
 /// The path's segments by their names in the table of routes.
-pub(crate) struct Named(pub(crate) BTreeMap<String, String>);
+pub(crate) struct Named(BTreeMap<String, String>);
+
+impl Named {
+    /// A segment; empty if the route has none of this name.
+    pub(crate) fn segment(&self, name: &str) -> &str {
+        self.0.get(name).map(String::as_str).unwrap_or_default()
+    }
+}
 
 impl FromRequestParts<Arc<Shared>> for Named {
     type Rejection = ApiError;
@@ -199,7 +231,7 @@ pub(crate) fn no_person(view: &View<'_>, id: &str) -> ApiError {
         view.world.config.world,
         list_people(view)
     );
-    ApiError::new(ErrorCode::NotFound, message).with_reason(ErrorReason::PersonUnknown)
+    ApiError::not_found(message).with_reason(ErrorReason::PersonUnknown)
 }
 
 /// Lists the persons whom the reader of a view knows, and the operator by label: the first of many.

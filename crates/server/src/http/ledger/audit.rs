@@ -40,12 +40,8 @@ pub(crate) async fn lines(
     Query(query): Query<LinesQuery>,
     acting: ActingCaller,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
-    let context = acting
-        .handle
-        .contexts()
-        .await
-        .map(|contexts| contexts.audit);
-    read_lines(&shared, context, query).await
+    let contexts = acting.handle.contexts().await;
+    read_lines(&shared, contexts.map(|contexts| contexts.audit), query).await
 }
 
 /// Everything derived from the world: scenes, notes, and the packs that its attached writer received.
@@ -62,12 +58,8 @@ pub(crate) async fn derived(
     acting: ActingCaller,
 ) -> Result<Json<wire::ledger::AuditPage>, ApiError> {
     add_audit_line(&acting.handle, "audit-read", &json!({ "what": "derived" })).await?;
-    let context = acting
-        .handle
-        .contexts()
-        .await
-        .map(|contexts| contexts.derived);
-    read_lines(&shared, context, query).await
+    let contexts = acting.handle.contexts().await;
+    read_lines(&shared, contexts.map(|contexts| contexts.derived), query).await
 }
 
 /// Checks everything that a world recorded against itself.
@@ -80,20 +72,14 @@ pub(crate) async fn derived(
 pub(crate) async fn verify(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<VerifyQuery>,
-    Named(named): Named,
+    named: Named,
     acting: Result<ActingCaller, ApiError>,
 ) -> Result<Json<wire::ledger::Verification>, ApiError> {
-    let unreadable = named
-        .get("world")
-        .and_then(|world| shared.worlds.unreadable_contexts(world));
+    let unreadable = shared.worlds.unreadable_contexts(named.segment("world"));
     let contexts = match (acting, unreadable) {
         (Ok(acting), _) => {
-            add_audit_line(
-                &acting.handle,
-                "audit-read",
-                &json!({ "what": "verify", "leaks": query.leaks }),
-            )
-            .await?;
+            let details = json!({ "what": "verify", "leaks": query.leaks });
+            add_audit_line(&acting.handle, "audit-read", &details).await?;
             acting.handle.contexts().await
         }
         // An unreadable world is verified too, so that its owner learns what is damaged. It cannot
@@ -139,29 +125,30 @@ async fn read_lines(
         }));
     };
     let reader = Arc::clone(shared);
-    let read = move || {
-        let limit = query.limit.min(ENTRIES_MAX);
-        let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
-        // One more than the page holds, to know whether another page follows.
-        let turns = reader
-            .store
-            .ledger_store()
-            .range(context, from, limit + 1)?;
-        let shown = turns
-            .iter()
-            .take(limit)
-            .map(|turn| read_line(&reader, turn));
-        Ok(Json(wire::ledger::AuditPage {
-            lines: shown.collect::<Result<_, _>>()?,
-            next_cursor: (turns.len() > limit).then(|| (query.cursor + limit).to_string()),
-        }))
-    };
+    let read = move || read_page(reader.store.ledger_store(), context, query).map(Json);
     shared.blocking(read).await
 }
 
+fn read_page(
+    store: &Store,
+    context: ContextId,
+    query: LinesQuery,
+) -> Result<wire::ledger::AuditPage, ApiError> {
+    let limit = query.limit.min(ENTRIES_MAX);
+    let from = u32::try_from(query.cursor).unwrap_or(u32::MAX);
+    // One more than the page holds, to know whether another page follows.
+    let turns = store.range(context, from, limit + 1)?;
+    let shown = turns.iter().take(limit);
+    let lines: Result<_, ApiError> = shown.map(|turn| read_line(store, turn)).collect();
+    Ok(wire::ledger::AuditPage {
+        lines: lines?,
+        next_cursor: (turns.len() > limit).then(|| (query.cursor + limit).to_string()),
+    })
+}
+
 /// A record as a line.
-fn read_line(shared: &Shared, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
-    let payload = shared.store.ledger_store().payload(turn)?;
+fn read_line(store: &Store, turn: &Turn) -> Result<wire::ledger::AuditLine, ApiError> {
+    let payload = store.payload(turn)?;
     let fact = record::decode(&turn.declared, &payload.raw()?).map_err(ApiError::internal)?;
     Ok(fact_line(fact, turn.created_at))
 }

@@ -42,10 +42,13 @@ pub(crate) async fn invoke(
     acting: ActingCaller,
     body: Json,
 ) -> Result<Response, ApiError> {
-    check_request_id(&acting, &body.document, "request_id")?;
-    Ok(respond(
-        acting.handle.invoke(&acting.who, body.document).await?,
-    ))
+    invoke_as(&acting, body).await
+}
+
+async fn invoke_as(acting: &ActingCaller, body: Json) -> Result<Response, ApiError> {
+    check_request_id(acting, &body.document, "request_id")?;
+    let answer = acting.handle.invoke(&acting.who, body.document).await?;
+    Ok(respond(answer))
 }
 
 /// Takes an envelope for the world `default`.
@@ -63,10 +66,7 @@ pub(crate) async fn invoke_default(
     acting: ActingCaller,
     body: Json,
 ) -> Result<Response, ApiError> {
-    check_request_id(&acting, &body.document, "request_id")?;
-    Ok(respond(
-        acting.handle.invoke(&acting.who, body.document).await?,
-    ))
+    invoke_as(&acting, body).await
 }
 
 /// Takes an envelope with its own bundle; no writer is asked.
@@ -89,8 +89,7 @@ pub(crate) async fn beat(
         envelope,
         bundle,
         expected_cursor,
-    } = take_beat_body(&mut body)?;
-    check_request_id(&acting, &envelope, "envelope.request_id")?;
+    } = take_beat_body(&mut body, &acting)?;
     let allowance = acting.token.map(|token| shared.write_allowance(token));
     let beat = acting
         .handle
@@ -116,8 +115,7 @@ pub(crate) async fn check(
         envelope,
         bundle,
         expected_cursor,
-    } = take_beat_body(&mut body)?;
-    check_request_id(&acting, &envelope, "envelope.request_id")?;
+    } = take_beat_body(&mut body, &acting)?;
     let allowance = acting.token.map(|token| shared.write_allowance(token));
     let check = acting
         .handle
@@ -156,20 +154,16 @@ struct BeatBody {
 }
 
 /// Takes the parts out of a body. The body must live on: it holds the memory permit for them.
-fn take_beat_body(body: &mut Json) -> Result<BeatBody, Fault> {
+fn take_beat_body(body: &mut Json, acting: &ActingCaller) -> Result<BeatBody, Fault> {
     let root = body.root(Code::EnvelopeInvalid);
-    if let Some(path) = root.unknown_field(&["envelope", "bundle", "expected_cursor"])? {
-        let message = "is not one of envelope, bundle, expected_cursor";
-        return Err(Fault::new(Code::UnknownField, path, message));
-    }
+    root.reject_unknown_fields(&["envelope", "bundle", "expected_cursor"])?;
     root.field("envelope")?;
     root.field("bundle")?.fields()?;
-    let expected_cursor = root
-        .optional("expected_cursor")?
-        .map(|node| node.text().map(str::to_owned));
-    let expected_cursor = expected_cursor.transpose()?;
+    let expected_cursor = root.optional_text("expected_cursor")?.map(str::to_owned);
+    let envelope = body.take("envelope");
+    check_request_id(acting, &envelope, "envelope.request_id")?;
     Ok(BeatBody {
-        envelope: body.take("envelope"),
+        envelope,
         bundle: body.take("bundle"),
         expected_cursor,
     })
@@ -193,10 +187,8 @@ fn respond(answer: LedgerAnswer) -> Response {
             headers.insert(name, HeaderValue::from_static("true"));
         }
     }
-    if let Some(why) = answer
-        .writer_failed
-        .and_then(|why| HeaderValue::try_from(why).ok())
-    {
+    let why = answer.writer_failed.map(HeaderValue::try_from);
+    if let Some(Ok(why)) = why {
         headers.insert(WRITER_FAILED, why);
     }
     response

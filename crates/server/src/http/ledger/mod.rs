@@ -9,7 +9,7 @@ pub(crate) mod acting_caller;
 mod audit;
 mod beats;
 mod body;
-mod persons;
+pub(crate) mod persons;
 mod schemas;
 mod shapes;
 pub(crate) mod stream;

@@ -36,6 +36,8 @@ pub(crate) async fn add(
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::Person>), ApiError> {
     let id = Person::read_id(&body.root(Code::ConfigInvalid))?;
+    // Decided under the world's write lock: otherwise two requests could add one name in two
+    // spellings.
     acting
         .handle
         .record_decided(move |world| person_facts(world, &body.root(Code::ConfigInvalid)))
@@ -59,7 +61,7 @@ fn person_facts(world: &World, root: &Node<'_>) -> Result<Vec<Fact>, Fault> {
 }
 
 /// Rejects a person whose id is taken in another spelling, and one too many.
-fn check_may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
+pub(crate) fn check_may_be_added(world: &World, person: &Person) -> Result<(), Fault> {
     if world
         .people
         .spelling(person.id.as_str())

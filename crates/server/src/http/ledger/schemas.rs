@@ -16,9 +16,9 @@ use crate::error::ApiError;
 pub(crate) async fn schema(
     Query(NoQuery): Query<NoQuery>,
     _: ActingCaller,
-    Named(named): Named,
+    named: Named,
 ) -> Result<Response, ApiError> {
-    let name = named.get("name").map(String::as_str).unwrap_or_default();
+    let name = named.segment("name");
     let schema = turnkeep_ledger::schema::schema(name.strip_suffix(".json").unwrap_or(name))
         .ok_or_else(|| {
             let message = format!(

@@ -89,6 +89,7 @@ fn read_everything(world: &World, query: &StreamQuery) -> Result<wire::ledger::A
             })?,
     };
     let page = as_of::everything(world, from, query.limit);
+    // Position 0 is no cursor: a reader that starts there leaves it out.
     let next = Some(page.next).filter(|next| *next > 0);
     Ok(audit_stream_shape(
         query.cursor.clone(),
@@ -109,9 +110,9 @@ fn read_everything(world: &World, query: &StreamQuery) -> Result<wire::ledger::A
 pub(crate) async fn entry(
     Query(ReadingQuery): Query<ReadingQuery>,
     acting: ActingCaller,
-    Named(named): Named,
+    named: Named,
 ) -> Result<Json<wire::ledger::WriteEntry>, ApiError> {
-    let text = named.get("entry").map(String::as_str).unwrap_or_default();
+    let text = named.segment("entry");
     // A reference such as `entry:e_…` is accepted too.
     let id = text
         .strip_prefix("entry:")

@@ -21,6 +21,7 @@ use super::stream::{UNNAMED_REQUEST, with_path};
 use crate::error::ApiError;
 use crate::ledger::{HeldPage, PageKey, SharedPage};
 use crate::shared::Shared;
+use crate::world_caller::is_token_valid;
 
 /// Follows a view. Watching changes nothing.
 #[utoipa::path(get, path = "/v1/worlds/{world}/subscribe", tag = "ledger",
@@ -41,6 +42,7 @@ pub(crate) async fn subscribe(
 ) -> Result<Response, ApiError> {
     let seen = sse::last_event_id(&headers).map(|seen| String::from_utf8_lossy(seen).into_owned());
     let cursor = seen.or(query.cursor);
+    // Checked while the answer can still have a status: a stream that has begun can only end.
     if let Some(cursor) = &cursor {
         acting
             .handle
@@ -73,8 +75,10 @@ impl Feed {
         let mut news = self.acting.handle.subscribe_position();
         let mut ping = tokio::time::interval(self.shared.config.timeouts.sse_ping);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first tick of an interval is immediate.
         ping.tick().await;
         loop {
+            // Marked as seen before the pages are read: a commit during the read wakes the loop.
             news.borrow_and_update();
             if !self.catch_up().await {
                 return;
@@ -156,16 +160,7 @@ impl Feed {
 
     /// Whether the token that opened the subscription is still valid.
     fn is_token_valid(&self) -> bool {
-        let Some(token) = self.acting.token else {
-            return true;
-        };
-        let now = self.acting.handle.now();
-        let counts = |world: &World| {
-            world
-                .token(token)
-                .is_some_and(|token| token.expires_at.is_none_or(|end| end > now))
-        };
-        self.acting.handle.read(counts)
+        is_token_valid(&self.acting.handle, self.acting.token)
     }
 }
 

@@ -31,6 +31,7 @@ pub(crate) async fn list(
     let mut tokens: Vec<Token> = acting
         .handle
         .read(|world| world.tokens().cloned().collect());
+    // A map of tokens has no order, and two may have been minted in one millisecond.
     tokens.sort_by_key(|token| (token.created_at, token.id));
     Json(wire::ledger::TokenList {
         tokens: tokens.iter().map(token_shape).collect(),
@@ -71,45 +72,27 @@ struct TokenRequest<'a> {
 }
 
 fn read_token_request<'a>(root: &Node<'a>, now: Timestamp) -> Result<TokenRequest<'a>, Fault> {
-    if let Some(path) = root.unknown_field(&["person_id", "write", "expires_at"])? {
-        return Err(Fault::new(
-            Code::UnknownField,
-            path,
-            "is not one of person_id, write, expires_at",
-        ));
-    }
+    root.reject_unknown_fields(&["person_id", "write", "expires_at"])?;
     let person = root.field("person_id")?.text()?;
-    let write = root
-        .optional("write")?
-        .map(|node| node.boolean())
-        .transpose()?
-        .unwrap_or(false);
-    let expires_at = root
-        .optional("expires_at")?
-        .map(|node| read_later_time(&node, now))
-        .transpose()?;
+    let write = root.read_optional("write", |node| node.boolean())?;
     Ok(TokenRequest {
         person,
-        write,
-        expires_at,
+        write: write.unwrap_or(false),
+        expires_at: root.read_optional("expires_at", |node| read_later_time(&node, now))?,
     })
 }
 
 /// Reads a time in the future.
 fn read_later_time(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> {
-    let format = || {
-        Fault::new(
-            Code::TimeFormat,
-            node.path.clone(),
-            "must be a time such as 2026-11-15T09:00:00Z",
-        )
+    let Some(time) = WorldTime::parse(node.text()?) else {
+        let message = "must be a time such as 2026-11-15T09:00:00Z";
+        return Err(Fault::new(Code::TimeFormat, node.path.clone(), message));
     };
-    let time = WorldTime::parse(node.text()?).ok_or_else(format)?;
-    let stamp = u64::try_from(time.unix_ms())
-        .map(Timestamp)
-        .ok()
-        .filter(|stamp| *stamp > now);
-    stamp.ok_or_else(|| node.fault("is over already"))
+    // A time before 1970 is negative, and as much over as any other past time.
+    match u64::try_from(time.unix_ms()) {
+        Ok(stamp) if Timestamp(stamp) > now => Ok(Timestamp(stamp)),
+        _ => Err(node.fault("is over already")),
+    }
 }
 
 /// Revokes a token: from now on it opens nothing.
@@ -119,9 +102,9 @@ fn read_later_time(node: &Node<'_>, now: Timestamp) -> Result<Timestamp, Fault> 
 pub(crate) async fn revoke(
     Query(NoQuery): Query<NoQuery>,
     acting: ActingCaller,
-    Named(named): Named,
+    named: Named,
 ) -> Result<StatusCode, ApiError> {
-    let text = named.get("token").map(String::as_str).unwrap_or_default();
+    let text = named.segment("token");
     let id = text
         .parse::<TokenId>()
         .ok()

@@ -85,9 +85,9 @@ pub(crate) async fn capsule(
     State(shared): State<Arc<Shared>>,
     Query(ReadingQuery): Query<ReadingQuery>,
     acting: ActingCaller,
-    Named(named): Named,
+    named: Named,
 ) -> Result<Json<Value>, ApiError> {
-    let person = named.get("person").cloned().unwrap_or_default();
+    let person = named.segment("person").to_owned();
     let is_audit = acting.audit;
     let mut world_caller = acting.into_world_caller();
     if is_audit {

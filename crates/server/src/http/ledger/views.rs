@@ -31,9 +31,9 @@ pub(crate) async fn view(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<ViewsQuery>,
     acting: ActingCaller,
-    Named(named): Named,
+    named: Named,
 ) -> Result<Json<wire::ledger::ViewAnswer>, ApiError> {
-    let person = named.get("person").map(String::as_str).unwrap_or_default();
+    let person = named.segment("person");
     let own = acting.viewer().as_str() == person;
     if !acting.audit && (!own || query.vs.is_some()) {
         let (path, message) = if own {

@@ -49,6 +49,7 @@ pub(crate) async fn create(
 ) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let now = WorldTime::from_timestamp(shared.worlds.now());
     let root = body.root(Code::ConfigInvalid);
+    // Before the lists are read into persons, of which each takes memory.
     check_people_count(&root)?;
     let (config, persons) = Config::from_json(&root, now)?;
     check_distinct(&persons)?;
@@ -142,27 +143,22 @@ fn change_facts(world: &World, body: &body::Json) -> Result<Vec<Fact>, Fault> {
     let root = body.root(Code::ConfigInvalid);
     check_people_count(&root)?;
     let config = world.config.with_changes(&root)?;
-    if root
-        .optional("writer_persons")?
-        .or(root.optional("registry")?)
-        .is_some()
-    {
+    // A change of the registry may make a writer's persons unknown. Any other change leaves them
+    // alone, so it is not refused for them.
+    if root.optional("writer_persons")?.is_some() || root.optional("registry")?.is_some() {
         check_writer_persons(&config, &world.people)?;
     }
-    let declared = root.optional("timezone")?.map(|_| {
+    let timezone = config.timezone.clone();
+    let mut facts = vec![Fact::Config(Box::new(config))];
+    if root.optional("timezone")?.is_some() {
+        let from = world.clock.time.clone();
         let to = ClockState {
-            timezone: config.timezone.clone(),
+            timezone,
             ..world.clock.clone()
         };
-        Fact::Time(TimeDeclaration {
-            from: world.clock.time.clone(),
-            to,
-        })
-    });
-    Ok([Fact::Config(Box::new(config))]
-        .into_iter()
-        .chain(declared)
-        .collect())
+        facts.push(Fact::Time(TimeDeclaration { from, to }));
+    }
+    Ok(facts)
 }
 
 /// Makes a world that shares this one's past, up to a time or the operator's cursor, or up to now.
@@ -176,15 +172,13 @@ pub(crate) async fn fork(
     body: body::Json,
 ) -> Result<(StatusCode, Json<wire::ledger::World>), ApiError> {
     let root = body.root(Code::ConfigInvalid);
-    if let Some(path) = root.unknown_field(&["world_id", "at"])? {
-        return Err(Fault::new(Code::UnknownField, path, "is not one of world_id, at").into());
-    }
+    root.reject_unknown_fields(&["world_id", "at"])?;
     let given = root.field("world_id")?;
     let name = Name::new(given.text()?).ok_or_else(|| given.fault(NAME_RULE))?;
-    let at = root.optional("at")?.map(|node| node.text()).transpose()?;
-    let point = |world: &World| {
-        at.map(|at| Point::read(world, &Viewer::operator(), at, "at"))
-            .transpose()
+    let at = root.optional_text("at")?;
+    let point = |world: &World| match at {
+        Some(at) => Point::read(world, &Viewer::operator(), at, "at").map(Some),
+        None => Ok(None),
     };
     let handle = shared.worlds.fork(&acting.handle, name, point).await?;
     Ok((StatusCode::CREATED, Json(handle.read(world_shape))))

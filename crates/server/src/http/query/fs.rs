@@ -49,9 +49,8 @@ impl FsRootQuery {
 impl FromQuery for FsRootQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
-        let path = pairs.single_value("path", None)?.map(str::to_owned);
         Ok(Self {
-            path,
+            path: pairs.optional_text("path")?,
             format: pairs.parse_choice("format", None)?,
         })
     }

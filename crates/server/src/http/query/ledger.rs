@@ -19,9 +19,9 @@ pub struct CallerQuery {
 
 impl FromQuery for CallerQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
-        let as_person = pairs.single_value("as", None)?.map(str::to_owned);
+        // No names are checked here: the route's own query knows the others.
         Ok(Self {
-            as_person,
+            as_person: pairs.optional_text("as")?,
             audit: pairs.parse_flag("audit", false)?,
         })
     }
@@ -76,9 +76,8 @@ impl StreamQuery {
 impl FromQuery for StreamQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
-        let cursor = pairs.single_value("cursor", None)?.map(str::to_owned);
         Ok(Self {
-            cursor,
+            cursor: pairs.optional_text("cursor")?,
             limit: read_limit(&pairs)?,
             audience: pairs.parse_flag("audience", false)?,
         })
@@ -102,9 +101,8 @@ impl SubscribeQuery {
 impl FromQuery for SubscribeQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
-        let cursor = pairs.single_value("cursor", None)?.map(str::to_owned);
         Ok(Self {
-            cursor,
+            cursor: pairs.optional_text("cursor")?,
             audience: pairs.parse_flag("audience", false)?,
         })
     }
@@ -129,17 +127,16 @@ impl ViewsQuery {
 impl FromQuery for ViewsQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
-        let text = |name| Ok::<_, QueryError>(pairs.single_value(name, None)?.map(str::to_owned));
         Ok(Self {
-            as_of: text("as_of")?,
-            vs: text("vs")?,
+            as_of: pairs.optional_text("as_of")?,
+            vs: pairs.optional_text("vs")?,
             limit: read_limit(&pairs)?,
         })
     }
 }
 
 /// Which lines of the audit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LinesQuery {
     /// A page's `next_cursor`.
     pub cursor: usize,
@@ -183,6 +180,8 @@ impl FromQuery for VerifyQuery {
     }
 }
 
+/// The limit of a page. Its error differs from that of the store's routes: the ledger has a code of
+/// its own for a bad limit.
 fn read_limit(pairs: &Pairs) -> Result<usize, QueryError> {
     match pairs.parse_count("limit", ENTRIES_DEFAULT) {
         Ok(0) => Err(QueryError::Limit("0".to_owned())),

@@ -146,10 +146,8 @@ fn type_hint(pairs: &Pairs) -> Result<TypeHint, QueryError> {
         .single_value("as_type_version", None)?
         .map(type_version)
         .transpose()?;
-    let (mode, id) = (
-        pairs.single_value("type_hint_mode", None)?,
-        pairs.single_value("as_type_id", None)?,
-    );
+    let mode = pairs.single_value("type_hint_mode", None)?;
+    let id = pairs.single_value("as_type_id", None)?;
     Ok(TypeHint::parse(mode, id, version)?)
 }
 

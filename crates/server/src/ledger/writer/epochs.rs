@@ -29,26 +29,14 @@ impl WorldHandle {
         envelope: &Envelope,
         assignment: &WriterAssignment,
     ) -> AskResult<AnchorUpdate> {
-        let is_ready = match slot.as_mut() {
-            Some(process) => process.is_ready_for(assignment).await,
-            None => false,
+        let process = match ready_process(slot, assignment).await {
+            Ok(process) => process,
+            Err(failure) => return Ok(Err(failure)),
         };
-        if !is_ready {
-            **slot = match WriterProcess::start(assignment) {
-                Ok(process) => Some(process),
-                Err(failure) => return Ok(Err(failure)),
-            };
-        }
-        let Some(process) = slot.as_mut() else {
-            return Ok(Err(WriterFailure::ended()));
-        };
-        let update = self
-            .next_anchor(
-                process.memory.clone(),
-                assignment.viewer(),
-                Arc::clone(&envelope.request_id),
-            )
-            .await?;
+        let memory = process.memory.clone();
+        let request = Arc::clone(&envelope.request_id);
+        let update = self.next_anchor(memory, assignment.viewer(), request);
+        let update = update.await?;
         if let AnchorUpdate::New(new) = &update {
             self.record_epoch(envelope, new).await?;
             if new.reason == AnchorReason::Full {
@@ -95,4 +83,19 @@ impl WorldHandle {
         }
         Ok(())
     }
+}
+
+/// The running process, or a new one if there is none that serves the assignment.
+async fn ready_process<'a>(
+    slot: &'a mut Option<WriterProcess>,
+    assignment: &WriterAssignment,
+) -> Result<&'a mut WriterProcess, WriterFailure> {
+    let is_ready = match slot.as_mut() {
+        Some(process) => process.is_ready_for(assignment).await,
+        None => false,
+    };
+    if !is_ready {
+        *slot = Some(WriterProcess::start(assignment)?);
+    }
+    slot.as_mut().ok_or_else(WriterFailure::ended)
 }

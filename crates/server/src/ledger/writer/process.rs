@@ -25,10 +25,8 @@ pub(super) struct WriterProcess {
 impl WriterProcess {
     /// Starts the program of an assignment.
     pub(super) fn start(assignment: &WriterAssignment) -> Result<Self, WriterFailure> {
-        let process = ChildProcess::start(ChildCommand {
-            shell_line: &assignment.command_line,
-            line_bytes_max: LINE_BYTES_MAX,
-        })?;
+        let command = ChildCommand::shell(&assignment.command_line, LINE_BYTES_MAX);
+        let process = ChildProcess::start(command)?;
         Ok(Self {
             assignment: assignment.clone(),
             process,

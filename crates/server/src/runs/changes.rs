@@ -1,0 +1,279 @@
+//! What a person does with the changes of a run: brings them into the run's directory, takes those of
+//! a turn back, or keeps files that a node was not allowed to write.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use turnkeep_runtime::artifact::DiffSummary;
+use turnkeep_runtime::decide;
+use turnkeep_runtime::ids::{AgentTurnId, NodeId};
+use turnkeep_runtime::rejection::Rejection;
+use turnkeep_runtime::words::{ArtifactKind, WorkspaceKind};
+use turnkeep_wire::ErrorCode;
+use turnkeep_wire::runs as wire;
+use turnkeep_workspace::{ApplyOutcome, ApplyTree, LandOutcome, TreePath, WorkspaceError};
+
+use super::error::RunError;
+use super::run_handle::RunHandle;
+use super::verification::{self, RunWork};
+use super::workspaces::{MergedWork, NodeHead, Workspaces, WorktreeNode, WorktreesGuard};
+use crate::error::ApiError;
+
+/// How often an apply begins again because the user changed files meanwhile.
+const APPLY_TRIES_MAX: usize = 3;
+
+/// Why changes could not be landed.
+enum LandError {
+    /// These files were changed by somebody else. Nothing was written.
+    Conflicts(Vec<String>),
+    /// Something else; nothing was written.
+    Failed(String),
+}
+
+impl From<WorkspaceError> for LandError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl From<LandError> for ApiError {
+    fn from(error: LandError) -> Self {
+        match error {
+            LandError::Conflicts(paths) => {
+                let message = format!("these files conflict: {}", paths.join(", "));
+                Self::new(ErrorCode::Conflict, message).with("paths", paths)
+            }
+            LandError::Failed(message) => Self::new(ErrorCode::Conflict, message),
+        }
+    }
+}
+
+/// What an apply did.
+struct Landed {
+    paths: Vec<String>,
+    tree: String,
+    /// The trees of nodes that the directory has now.
+    heads: Vec<NodeHead>,
+}
+
+/// Brings the work of all worktrees into the run's directory: all of it, or nothing.
+pub(crate) async fn apply(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiError> {
+    let Some(work) = verification::collect_work(handle) else {
+        return Err(ApiError::bad_request("the run has no directory"));
+    };
+    let services = Arc::clone(&handle.services);
+    let guard = services.workspaces.lock_worktrees(work.run).await;
+    let landed = handle
+        .services
+        .run_file_work(move || apply_blocking(&services.workspaces, &guard, &work))
+        .await??;
+    let verified = was_verified(handle, &landed.tree).await?;
+    let workspaces = &handle.services.workspaces;
+    workspaces.remove_applied(handle, &landed.heads).await;
+    Ok(wire::AppliedChanges {
+        applied: landed.paths,
+        tree: landed.tree,
+        verified,
+    })
+}
+
+fn apply_blocking(
+    workspaces: &Workspaces,
+    guard: &WorktreesGuard,
+    work: &RunWork,
+) -> Result<Landed, LandError> {
+    let opened = workspaces.open(&work.cwd)?;
+    for _ in 0..APPLY_TRIES_MAX {
+        let merged = match workspaces.merge_work(guard, work.run, &work.cwd, &work.worktrees)? {
+            MergedWork::Merged(merged) => merged,
+            MergedWork::NoWorktrees => {
+                // Every node works in the directory itself, so there is nothing to bring there.
+                let tree = opened.snapshot(workspaces.now(), None)?.tree.to_string();
+                return Ok(Landed {
+                    paths: Vec::new(),
+                    tree,
+                    heads: Vec::new(),
+                });
+            }
+            MergedWork::Conflicts(conflicts) => {
+                let files = conflicts.iter().map(|conflict| conflict.path.to_string());
+                return Err(LandError::Conflicts(files.collect()));
+            }
+        };
+        let applied = opened.as_git()?.apply(ApplyTree {
+            base: &merged.integrated.base_tree,
+            tree: &merged.integrated.tree,
+        })?;
+        match applied {
+            ApplyOutcome::Applied { paths } => {
+                return Ok(Landed {
+                    paths: texts(&paths),
+                    tree: merged.integrated.tree.to_string(),
+                    heads: merged.heads,
+                });
+            }
+            ApplyOutcome::Conflicts { paths } => return Err(LandError::Conflicts(texts(&paths))),
+            // The user was faster. Their files become part of the next merge.
+            ApplyOutcome::MovedOn { .. } => {}
+        }
+    }
+    let message = "the directory changes all the time: try again when it rests";
+    Err(LandError::Failed(message.to_owned()))
+}
+
+fn texts(paths: &[TreePath]) -> Vec<String> {
+    paths.iter().map(ToString::to_string).collect()
+}
+
+/// Whether the newest verification passed on this tree.
+async fn was_verified(handle: &Arc<RunHandle>, tree: &str) -> Result<bool, RunError> {
+    let newest = handle.read(|run| {
+        let reports = run
+            .archive
+            .artifacts()
+            .filter(|artifact| artifact.kind == ArtifactKind::Report);
+        let newest = reports.max_by_key(|artifact| artifact.created_at);
+        newest.map(|artifact| artifact.content)
+    });
+    let Some(content) = newest else {
+        return Ok(false);
+    };
+    let bytes = handle.read_blob(content).await?;
+    let report: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    Ok(report["ok"] == true && report["tree"] == tree)
+}
+
+/// A turn whose changes are meant.
+struct TurnChanges {
+    node: NodeId,
+    diff: DiffSummary,
+}
+
+fn find_changes(handle: &RunHandle, turn: AgentTurnId) -> Result<TurnChanges, ApiError> {
+    let found = handle.read(|run| {
+        let artifact = run.archive.diff_of_turn(turn)?;
+        Some(TurnChanges {
+            node: artifact.node?,
+            diff: artifact.diff.clone()?,
+        })
+    });
+    found.ok_or_else(|| ApiError::not_found(format!("no turn with changes has the id {turn}")))
+}
+
+/// Restores what the files of a turn were before it, if nobody changed them since.
+pub(crate) async fn revert(
+    handle: &Arc<RunHandle>,
+    turn: AgentTurnId,
+    only: Option<Vec<String>>,
+) -> Result<Vec<String>, ApiError> {
+    let changes = find_changes(handle, turn)?;
+    let only = only.or_else(|| list_unshared(&changes.diff));
+    let worktree = find_worktree(handle, changes.node);
+    let Some(work) = verification::collect_work(handle) else {
+        return Err(ApiError::bad_request("the run has no directory"));
+    };
+    let services = Arc::clone(&handle.services);
+    let guard = services.workspaces.lock_worktrees(work.run).await;
+    let reverted = handle
+        .services
+        .run_file_work(move || {
+            let place = directory_of(&services.workspaces, &guard, &work, worktree.as_ref())?;
+            revert_blocking(&services.workspaces, &place, &changes.diff, only.as_deref())
+        })
+        .await??;
+    settle(handle, turn, &reverted).await?;
+    Ok(reverted)
+}
+
+/// The files of a turn that no other turn may have changed, if some may. Whose the others are is not
+/// known, so they are taken back only if a person names them.
+fn list_unshared(diff: &DiffSummary) -> Option<Vec<String>> {
+    if diff.shared.is_empty() {
+        return None;
+    }
+    let files = diff.files_changed.iter();
+    let unshared = files.filter(|file| !diff.shared.contains(file));
+    Some(unshared.cloned().collect())
+}
+
+/// The worktree of a node, if it has one.
+fn find_worktree(handle: &RunHandle, id: NodeId) -> Option<WorktreeNode> {
+    handle.read_live(|run| {
+        let node = run.node(id)?;
+        let workspace = node.workspace.as_ref()?;
+        (workspace.kind == WorkspaceKind::Worktree).then(|| WorktreeNode::of(node))
+    })
+}
+
+/// Where the changes of a turn are: in the worktree of its node, or in the run's directory once the
+/// worktree was applied and removed.
+fn directory_of(
+    workspaces: &Workspaces,
+    guard: &WorktreesGuard,
+    work: &RunWork,
+    worktree: Option<&WorktreeNode>,
+) -> Result<PathBuf, LandError> {
+    let Some(node) = worktree else {
+        return Ok(work.cwd.clone());
+    };
+    let found = workspaces.find_worktree(guard, work.run, &work.cwd, node.node)?;
+    Ok(found.map_or_else(|| work.cwd.clone(), |worktree| worktree.directory))
+}
+
+fn revert_blocking(
+    workspaces: &Workspaces,
+    directory: &std::path::Path,
+    diff: &DiffSummary,
+    only: Option<&[String]>,
+) -> Result<Vec<String>, LandError> {
+    let bad_name = |name: &str| LandError::Failed(format!("`{name}` does not name a tree"));
+    let base = diff
+        .base_tree
+        .parse()
+        .map_err(|_| bad_name(&diff.base_tree))?;
+    let head = diff
+        .head_tree
+        .parse()
+        .map_err(|_| bad_name(&diff.head_tree))?;
+    let mut paths = Vec::new();
+    for path in only.unwrap_or_default() {
+        let path = TreePath::new(path.as_bytes());
+        paths.push(path.map_err(|error| LandError::Failed(error.to_string()))?);
+    }
+    let only = only.is_some().then_some(paths.as_slice());
+    match workspaces.open(directory)?.revert(&base, &head, only)? {
+        LandOutcome::Landed { paths } => Ok(texts(&paths)),
+        LandOutcome::Conflicts { paths } => Err(LandError::Conflicts(texts(&paths))),
+    }
+}
+
+/// Keeps files that a node was not allowed to write.
+pub(crate) async fn keep(
+    handle: &Arc<RunHandle>,
+    turn: AgentTurnId,
+    only: Option<Vec<String>>,
+) -> Result<Vec<String>, ApiError> {
+    let changes = find_changes(handle, turn)?;
+    let kept = only.unwrap_or(changes.diff.violations);
+    let paths = kept.clone();
+    handle
+        .decide(move |run, around| decide::settle_violation(run, around, turn, &paths))
+        .await?;
+    Ok(kept)
+}
+
+/// Takes reverted files off the list of a blocked node. Most turns have no such list.
+async fn settle(
+    handle: &Arc<RunHandle>,
+    turn: AgentTurnId,
+    paths: &[String],
+) -> Result<(), RunError> {
+    let paths = paths.to_vec();
+    let settled =
+        handle.decide(move |run, around| decide::settle_violation(run, around, turn, &paths));
+    match settled.await {
+        Ok(()) | Err(RunError::Rejected(Rejection::NoViolation(_))) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,96 @@
+//! What waits for a person, with what the person can do about it.
+
+use turnkeep_runtime::attention::{self, AttentionKind, list_attention};
+use turnkeep_runtime::node::Node;
+use turnkeep_runtime::words::RunStatus;
+use turnkeep_runtime::{LiveRun, Run};
+use turnkeep_wire::json::Time;
+use turnkeep_wire::runs::{self as wire, AttentionAction as Action, UuidText};
+
+/// Everything in a run that waits for a person, oldest first.
+pub(crate) fn attention_items(run: &Run) -> Vec<wire::AttentionItem> {
+    let items = list_attention(&run.live);
+    let items = items.into_iter().map(|item| item_view(&run.live, item));
+    let conflicts = run.live.nodes().filter_map(|node| conflict_of(run, node));
+    let mut items: Vec<wire::AttentionItem> = items.chain(conflicts).collect();
+    items.sort_by_key(|item| item.since.0);
+    items
+}
+
+/// The files that another turn changed at the same time as the node's last one. The next turn of the
+/// node ends the item: it begins with what the files are then.
+fn conflict_of(run: &Run, node: &Node) -> Option<wire::AttentionItem> {
+    let turn = node.last_turn.as_ref()?.id;
+    let artifact = run.archive.diff_of_turn(turn)?;
+    let shared = &artifact.diff.as_ref()?.shared;
+    let is_settled = shared.is_empty() || run.live.status == RunStatus::Completed;
+    (!is_settled).then(|| wire::AttentionItem {
+        target: format!("turn:{turn}"),
+        kind: wire::AttentionKind::Conflict,
+        run_id: UuidText::of(run.live.id),
+        since: Time(artifact.created_at),
+        summary: format!(
+            "{}: others may have changed at the same time: {}",
+            node.name(),
+            shared.join(", ")
+        ),
+        actions: vec![Action::Revert, Action::Chat],
+        node_id: Some(UuidText::of(node.id)),
+    })
+}
+
+fn item_view(run: &LiveRun, item: attention::AttentionItem) -> wire::AttentionItem {
+    wire::AttentionItem {
+        target: target_of(run, &item),
+        kind: kind_of(&item.kind),
+        run_id: UuidText::of(run.id),
+        since: Time(item.since),
+        summary: item.summary,
+        actions: actions_for(run, &item.kind),
+        node_id: item.node.map(UuidText::of),
+    }
+}
+
+/// The object that the item is about. A node has at most one stall, and a node or a run
+/// one budget.
+fn target_of(run: &LiveRun, item: &attention::AttentionItem) -> String {
+    match (&item.kind, item.node) {
+        (AttentionKind::Approval(id) | AttentionKind::Question(id), _) => format!("approval:{id}"),
+        (AttentionKind::Failure(turn) | AttentionKind::Violation(turn), _) => {
+            format!("turn:{turn}")
+        }
+        (AttentionKind::Stall | AttentionKind::Budget(_), Some(node)) => format!("node:{node}"),
+        (AttentionKind::Stall, None) | (AttentionKind::Budget(_) | AttentionKind::Finished, _) => {
+            format!("run:{}", run.id)
+        }
+    }
+}
+
+fn kind_of(kind: &AttentionKind) -> wire::AttentionKind {
+    match kind {
+        AttentionKind::Approval(_) => wire::AttentionKind::Approval,
+        AttentionKind::Question(_) => wire::AttentionKind::Question,
+        AttentionKind::Stall => wire::AttentionKind::Stall,
+        AttentionKind::Failure(_) => wire::AttentionKind::Failure,
+        AttentionKind::Violation(_) => wire::AttentionKind::Violation,
+        AttentionKind::Budget(_) => wire::AttentionKind::Budget,
+        AttentionKind::Finished => wire::AttentionKind::Finished,
+    }
+}
+
+fn actions_for(run: &LiveRun, kind: &AttentionKind) -> Vec<Action> {
+    let actions: &[Action] = match kind {
+        AttentionKind::Approval(_) => &[Action::Approve, Action::Deny],
+        AttentionKind::Question(_) => &[Action::Answer],
+        AttentionKind::Stall => &[Action::Continue, Action::Chat, Action::Reset],
+        AttentionKind::Failure(_) => &[Action::Retry, Action::Chat],
+        AttentionKind::Violation(_) => &[Action::Keep, Action::Revert],
+        AttentionKind::Budget(_) => &[Action::ChangeBudget],
+        // A failed run has nothing that is ready to apply.
+        AttentionKind::Finished if run.status == RunStatus::Failed => {
+            &[Action::Resume, Action::Chat]
+        }
+        AttentionKind::Finished => &[Action::Apply, Action::Chat],
+    };
+    actions.to_vec()
+}

@@ -1,0 +1,150 @@
+//! How the program of a node is started: which program, where, with which rights and which token.
+
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::Arc;
+
+use turnkeep_agents::launch::{AgentProgram, PrivateFile};
+use turnkeep_agents::request::{Access, McpServer, Permissions, StartOptions};
+use turnkeep_runtime::ids::NodeId;
+use turnkeep_runtime::words::CliPermissions;
+use turnkeep_runtime::write_scope::WriteScope;
+
+use super::file_remover::FileRemover;
+use super::node_tokens::NodeToken;
+use super::programs::MCP_NAME;
+use super::run_handle::RunHandle;
+use super::workspaces::WorkDirectory;
+
+/// How the program of a node is started. The token is valid as long as this value lives, which is
+/// as long as the process.
+pub(super) struct NodeLaunch {
+    pub(super) program: AgentProgram,
+    private_dir: PrivateDir,
+    directory: WorkDirectory,
+    permissions: Permissions,
+    access: Access,
+    token: NodeToken,
+}
+
+/// A directory for files that only one process may read. Dropping it removes them.
+struct PrivateDir {
+    path: String,
+    /// A launch that is only compared has no files.
+    has_files: bool,
+    remover: FileRemover,
+}
+
+/// Collects how the program of a node is started now.
+pub(super) async fn of_node(handle: &Arc<RunHandle>, id: NodeId) -> Result<NodeLaunch, String> {
+    let services = &handle.services;
+    let (settings, mode) = handle
+        .read_live(|run| {
+            let node = run.node(id)?;
+            Some((node.settings.clone(), run.global_mode))
+        })
+        .ok_or("the node is gone")?;
+    let program = services.settings.program_of(&settings)?.clone();
+    let directory = services.workspaces.find_directory(handle, id).await?;
+    let scope = WriteScope::of(settings.capabilities, mode);
+    Ok(NodeLaunch {
+        program,
+        private_dir: PrivateDir {
+            path: services.private_dir(handle.id(), id)?,
+            has_files: false,
+            remover: services.file_remover.clone(),
+        },
+        directory,
+        permissions: match settings.permissions.cli {
+            CliPermissions::Gated => Permissions::Gated,
+            CliPermissions::Skip => Permissions::Skip,
+        },
+        // A node that may write documents needs a program that can write; its diff is checked.
+        access: if scope == WriteScope::Nothing {
+            Access::ReadOnly
+        } else {
+            Access::Write
+        },
+        token: services.mint_token(handle.id(), id),
+    })
+}
+
+impl NodeLaunch {
+    /// A directory for files that only this process may read. It need not exist.
+    pub(super) fn private_path(&self) -> &str {
+        &self.private_dir.path
+    }
+
+    /// Whether a process that was started so can serve a turn that wants this.
+    pub(super) fn fits(&self, wanted: &Self) -> bool {
+        self.program == wanted.program
+            && self.directory == wanted.directory
+            && self.permissions == wanted.permissions
+            && self.access == wanted.access
+    }
+
+    /// What the protocol needs to know.
+    pub(super) fn start_options(
+        &self,
+        handle: &RunHandle,
+        session: Option<String>,
+    ) -> StartOptions {
+        let mcp = handle.services.mcp_url().map(|url| McpServer {
+            name: MCP_NAME.to_owned(),
+            url,
+            token: self.token.reveal().to_owned(),
+        });
+        StartOptions {
+            session,
+            cwd: self.directory.path.to_string_lossy().into_owned(),
+            mcp,
+            permissions: self.permissions,
+            access: self.access,
+        }
+    }
+
+    /// Writes the files that only the program may read. It blocks.
+    pub(super) fn write_files(&mut self, files: &[PrivateFile]) -> Result<(), String> {
+        if files.is_empty() {
+            return Ok(());
+        }
+        let PrivateDir {
+            path, has_files, ..
+        } = &mut self.private_dir;
+        *has_files = true;
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&path);
+        made.map_err(|error| format!("cannot create {path}: {error}"))?;
+        for file in files {
+            let written = write_private(Path::new(&file.path), &file.contents);
+            written.map_err(|error| format!("cannot write {}: {error}", file.path))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for PrivateDir {
+    fn drop(&mut self) {
+        // They have the token, which is invalid by now.
+        if self.has_files {
+            self.remover.remove(std::mem::take(&mut self.path).into());
+        }
+    }
+}
+
+/// Writes a file that nobody else could have opened before.
+fn write_private(path: &Path, contents: &str) -> std::io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(contents.as_bytes())
+}

@@ -1,0 +1,286 @@
+//! The tools that an agent calls to work with the other nodes of its run.
+//!
+//! A call that waits for a person or for a verification is answered within 45 seconds: with the
+//! outcome, or with `pending`. A pending outcome arrives in the agent's inbox.
+//!
+//! A call is made once, however often its request arrives. Two requests are the same if they have
+//! the same argument `request_id`, or the same JSON-RPC id, tool and arguments in one turn: a client
+//! sends its request again when it lost the connection before the answer. The answer to a repeated
+//! call is made from the events of the first one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use turnkeep_runtime::Fact;
+use turnkeep_runtime::decide::{self, ToolAnswer, ToolRequest};
+use turnkeep_runtime::fact::RequestKey;
+use turnkeep_runtime::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
+use turnkeep_runtime::node::Node;
+use turnkeep_runtime::orchestration::OrchestrationCall;
+use turnkeep_runtime::tool::ToolOutcome;
+use turnkeep_types::BlobHash;
+
+use super::json::{NewNodeKind, NodeDefaults, parse_artifact_ref, read_tool_call, spawned_role};
+use super::roles::{self, RoleTemplate};
+use super::run_handle::{Decided, RunHandle};
+use super::waiting_calls::CallOutcome;
+use super::world_link::{NodeOrigin, choose_person};
+
+/// How long an agent waits for the outcome of a call.
+const ANSWER_WITHIN: Duration = Duration::from_secs(45);
+/// How much of an artifact one call returns, in bytes.
+const ARTIFACT_PAGE_BYTES: usize = 32 << 10;
+/// The longest `request_id`, in bytes.
+const REQUEST_ID_BYTES_MAX: usize = 200;
+/// How many events are searched at once for the result of an earlier call.
+const SEARCHED_EVENTS: usize = 200;
+
+/// Who makes a call, and by which request.
+#[derive(Debug, Clone)]
+pub(crate) struct ToolCaller {
+    node: NodeId,
+    /// The JSON-RPC id of an MCP request.
+    request: Option<String>,
+}
+
+impl ToolCaller {
+    /// An agent that wrote its call as a line of text.
+    pub(super) fn of_line(node: NodeId) -> Self {
+        let request = None;
+        Self { node, request }
+    }
+
+    /// An agent that made an MCP request with this id.
+    pub(crate) fn of_request(node: NodeId, id: &Value) -> Self {
+        let request = Some(id.to_string());
+        Self { node, request }
+    }
+}
+
+/// Makes a call of a node's agent.
+pub(crate) async fn call(
+    handle: &Arc<RunHandle>,
+    caller: &ToolCaller,
+    name: &str,
+    args: &Value,
+) -> CallOutcome {
+    match name {
+        "list_nodes" => Ok(list_nodes(handle, caller.node)),
+        "read_artifact" => read_artifact(handle, args).await,
+        _ => change_run(handle, caller, name, args).await,
+    }
+}
+
+/// The nodes that a node can reach, and how they are.
+fn list_nodes(handle: &RunHandle, id: NodeId) -> Value {
+    handle.read_live(|run| {
+        let is_reachable =
+            |other: &&Node| run.edges.values().any(|edge| edge.carries(id, other.id));
+        let nodes = run.nodes().filter(is_reachable).map(|node| {
+            json!({
+                "nodeId": node.id.to_string(),
+                "alias": node.settings.alias,
+                "label": node.settings.label,
+                "roleTemplate": node.settings.role,
+                "status": node.status.word(),
+                "inboxCount": node.inbox.len(),
+                "summary": node.summary,
+            })
+        });
+        json!({"nodes": nodes.collect::<Vec<_>>()})
+    })
+}
+
+/// A page of an artifact's text.
+async fn read_artifact(handle: &RunHandle, args: &Value) -> CallOutcome {
+    let reference = args.get("ref").and_then(Value::as_str);
+    let reference = reference.ok_or("`ref` is missing: give artifact://ID")?;
+    let id = parse_artifact_ref(reference).map_err(|error| error.to_string())?;
+    let number = |name| args.get(name).and_then(Value::as_u64);
+    let offset = usize::try_from(number("offset").unwrap_or(0)).unwrap_or(usize::MAX);
+    let limit = number("limit").map_or(ARTIFACT_PAGE_BYTES, |limit| {
+        usize::try_from(limit).unwrap_or(usize::MAX)
+    });
+    let content = handle.read(|run| run.archive.artifact(id).map(|artifact| artifact.content));
+    let content = content.ok_or_else(|| format!("no artifact has the id {id}"))?;
+    let bytes = handle.read_blob(content).await;
+    let bytes = bytes.map_err(|error| error.to_string())?;
+    let end = offset
+        .saturating_add(limit.min(ARTIFACT_PAGE_BYTES))
+        .min(bytes.len());
+    let page = bytes.get(offset.min(end)..end).unwrap_or_default();
+    Ok(json!({
+        "text": String::from_utf8_lossy(page),
+        "nextOffset": (end < bytes.len()).then_some(end),
+        "bytes": bytes.len(),
+    }))
+}
+
+async fn change_run(
+    handle: &Arc<RunHandle>,
+    caller: &ToolCaller,
+    name: &str,
+    args: &Value,
+) -> CallOutcome {
+    let template = read_template(handle, name, args).await?;
+    let mut request = read_request(handle, caller.node, name, args, template.as_ref())?;
+    if let OrchestrationCall::SpawnNode(spawn) = &mut request.call {
+        let person = choose_person(handle, &spawn.settings, NodeOrigin::Agent);
+        spawn.settings.person = person.map_err(|refused| refused.to_string())?;
+    }
+    let turn = request.turn;
+    let key = request_key(caller, turn, name, args)?;
+    let made = handle.decide_once(key, move |run, around| {
+        decide::call_tool(run, around, request.clone())
+    });
+    match made.await.map_err(|error| error.to_string())? {
+        Decided::Now(answer) => {
+            handle.recorded_calls.add(caller.node, turn, name);
+            match answer {
+                ToolAnswer::Done(result) => Ok(result),
+                ToolAnswer::Pending { tool, approval } => {
+                    wait_for_outcome(handle, tool, approval).await
+                }
+            }
+        }
+        Decided::Before { seq, .. } => find_earlier_outcome(handle, seq).await,
+    }
+}
+
+/// The template of the role that a new node gets.
+async fn read_template(
+    handle: &Arc<RunHandle>,
+    name: &str,
+    args: &Value,
+) -> Result<Option<RoleTemplate>, String> {
+    let role = spawned_role(name, args).map_err(|error| error.to_string())?;
+    let Some(role) = role else {
+        return Ok(None);
+    };
+    let services = &handle.services;
+    let roles_dir = services.settings.roles_dir.clone();
+    let cwd = handle.read_live(|run| run.settings.cwd.clone());
+    let read = move || roles::read(&role, cwd.as_deref(), roles_dir.as_deref());
+    let template = services.run_blocking(read).await;
+    template.map_err(|error| error.to_string())?.map(Some)
+}
+
+/// Checks the arguments of a call in the node's open turn.
+fn read_request(
+    handle: &RunHandle,
+    node: NodeId,
+    name: &str,
+    args: &Value,
+    template: Option<&RoleTemplate>,
+) -> Result<ToolRequest, String> {
+    let config = &handle.services.settings;
+    handle.read_live(|run| {
+        let caller = run.node(node).ok_or("the node is gone")?;
+        let turn: AgentTurnId = caller.turn.as_ref().ok_or("no turn is open")?.id;
+        let defaults = |kind: &NewNodeKind<'_>| {
+            let cli = config.default_permissions(kind.provider, kind.provider_name);
+            let defaults = NodeDefaults::of_role(kind.role, cli);
+            match template {
+                Some(template) => template.adjust(defaults),
+                None => defaults,
+            }
+        };
+        let call = read_tool_call(name, args, caller, defaults);
+        let call = call.map_err(|error| error.to_string())?;
+        Ok(ToolRequest {
+            node,
+            turn,
+            args: args.clone(),
+            call,
+        })
+    })
+}
+
+/// The key by which a repeated call is recognized. A call by a line of text has none unless it gives
+/// one: the server reads each line once.
+fn request_key(
+    caller: &ToolCaller,
+    turn: AgentTurnId,
+    name: &str,
+    args: &Value,
+) -> Result<Option<RequestKey>, String> {
+    let fingerprint = BlobHash::of(format!("{name} {args}").as_bytes());
+    let given = args.get("request_id").filter(|given| !given.is_null());
+    let key = match (given, &caller.request) {
+        (Some(given), _) => {
+            let text = given.as_str().unwrap_or_default();
+            if text.is_empty() || text.len() > REQUEST_ID_BYTES_MAX {
+                return Err(format!(
+                    "`request_id` must be a text of 1 to {REQUEST_ID_BYTES_MAX} bytes"
+                ));
+            }
+            format!("tool {} {text}", caller.node)
+        }
+        // A client that reconnects may count its ids anew, so another call with the same id is
+        // another call.
+        (None, Some(id)) => format!("mcp {} {turn} {id} {fingerprint}", caller.node),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(RequestKey { key, fingerprint }))
+}
+
+/// The outcome of a call that was made before.
+async fn find_earlier_outcome(handle: &Arc<RunHandle>, first: u64) -> CallOutcome {
+    let mut next = first;
+    let mut tool: Option<ToolId> = None;
+    loop {
+        let events = handle.read_events(next, SEARCHED_EVENTS).await;
+        let events = events.map_err(|error| error.to_string())?;
+        for event in &events {
+            match &event.fact {
+                Fact::ToolProposed(call) if event.seq == first => tool = Some(call.id),
+                Fact::ToolCompleted {
+                    tool: done,
+                    outcome,
+                } if Some(*done) == tool => {
+                    return outcome_of(outcome);
+                }
+                _ => {}
+            }
+        }
+        let Some(last) = events.last() else {
+            break;
+        };
+        next = last.seq + 1;
+    }
+    match tool {
+        Some(tool) => wait_for_outcome(handle, tool, None).await,
+        None => Err("`request_id` was used for another request: choose another one".to_owned()),
+    }
+}
+
+fn outcome_of(outcome: &ToolOutcome) -> CallOutcome {
+    let text = outcome.output.as_deref().unwrap_or_default();
+    if outcome.ok {
+        Ok(serde_json::from_str(text).unwrap_or_else(|_| Value::from(text)))
+    } else {
+        let reason = outcome.error.as_deref();
+        Err(reason.unwrap_or("the call has failed").to_owned())
+    }
+}
+
+async fn wait_for_outcome(
+    handle: &RunHandle,
+    tool: ToolId,
+    approval: Option<ApprovalId>,
+) -> CallOutcome {
+    let mut outcome = handle.waiting_calls.wait(tool);
+    match tokio::time::timeout(ANSWER_WITHIN, &mut outcome).await {
+        Ok(Ok(outcome)) => return outcome,
+        Ok(Err(_)) => return Err("the server is stopping".to_owned()),
+        Err(_) => handle.waiting_calls.give_up(tool),
+    }
+    // The outcome may have come in the same moment. From here on it goes to the inbox.
+    if let Ok(outcome) = outcome.try_recv() {
+        handle.waiting_calls.forget(tool);
+        return outcome;
+    }
+    let approval = approval.map(|approval| approval.to_string());
+    Ok(json!({"pending": true, "approvalId": approval}))
+}

@@ -1,0 +1,130 @@
+//! The agent programs of a run: one process for each node that has had a turn.
+//!
+//! A program is started for the first prompt, and again whenever it is gone: nobody ever has to
+//! start one by hand. The parts:
+//!
+//! | file | what it owns |
+//! |---|---|
+//! | `machine` | what a program is told and what it reports, without I/O |
+//! | `program_task` | the task of a node's program: carries out the steps of the machine |
+//! | `process`, `pipes` | the process and its pipes |
+//! | `own_tools` | calls of the server's own tools, which the server records itself |
+//! | `connections` | which programs run, for clients |
+//!
+//! A task takes commands in the order in which the performer sends them.
+
+mod coalescer;
+mod connections;
+mod machine;
+mod own_tools;
+mod pipes;
+mod process;
+mod program_task;
+mod translate;
+mod turn;
+
+pub(super) use connections::Connections;
+pub(super) use own_tools::{MCP_NAME, RecordedCalls};
+pub(super) use program_task::report_end;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+use turnkeep_runtime::approval::Resolution;
+use turnkeep_runtime::ids::{AgentTurnId, NodeId};
+use turnkeep_runtime::tool::ToolCall;
+
+use super::run_handle::RunHandle;
+
+/// What a program is told.
+#[derive(Debug)]
+pub(super) enum ProgramCommand {
+    /// Starts a turn.
+    Send(TurnPrompt),
+    /// Starts the process, unless it runs.
+    Start {
+        /// The session to go on with.
+        session: Option<String>,
+    },
+    /// Stops the open turn and ends the process.
+    Stop,
+    /// Stops the open turn.
+    Interrupt,
+    /// Answers a question for permission.
+    Answer {
+        /// The call that it asked about.
+        call: ToolCall,
+        /// The decision.
+        resolution: Resolution,
+    },
+    /// Ends the program and forgets its session.
+    Reset,
+    /// Kills the program.
+    End,
+}
+
+/// The prompt of a turn.
+#[derive(Debug)]
+pub(super) struct TurnPrompt {
+    pub(super) turn: AgentTurnId,
+    /// The session to go on with.
+    pub(super) session: Option<String>,
+    pub(super) text: Bytes,
+}
+
+/// How many commands may wait for a program's task. A node has one open turn, so a few are normal.
+const COMMANDS_MAX: usize = 1024;
+
+/// Passes a command on without waiting: the effects of other nodes must not wait for this one.
+fn tell_task(task: &mpsc::Sender<ProgramCommand>, command: ProgramCommand) {
+    if let Err(error) = task.try_send(command) {
+        tracing::warn!(%error, "a program's task did not take a command");
+    }
+}
+
+/// The tasks of a run's programs. Dropping it ends all of them.
+pub(super) struct Programs {
+    handle: Arc<RunHandle>,
+    senders: HashMap<NodeId, mpsc::Sender<ProgramCommand>>,
+    tasks: TaskTracker,
+}
+
+impl Programs {
+    pub(super) fn new(handle: Arc<RunHandle>) -> Self {
+        Self {
+            handle,
+            senders: HashMap::new(),
+            tasks: TaskTracker::new(),
+        }
+    }
+
+    /// Tells a node's program something, and starts the node's task if it has none.
+    pub(super) fn tell_or_begin(&mut self, node: NodeId, command: ProgramCommand) {
+        let (handle, tasks) = (&self.handle, &self.tasks);
+        let begin = || {
+            let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+            let task = program_task::run(Arc::clone(handle), node, commands);
+            handle.services.spawn_background(tasks.track_future(task));
+            sender
+        };
+        let sender = self.senders.entry(node).or_insert_with(begin);
+        tell_task(sender, command);
+    }
+
+    /// Tells a node's program something. Without a program there is nobody to tell.
+    pub(super) fn tell(&self, node: NodeId, command: ProgramCommand) {
+        if let Some(sender) = self.senders.get(&node) {
+            tell_task(sender, command);
+        }
+    }
+
+    /// Ends all programs and waits until they are gone.
+    pub(super) async fn end_all(&mut self) {
+        self.senders.clear();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

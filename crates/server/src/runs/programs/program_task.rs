@@ -1,0 +1,467 @@
+//! The task of one agent program: moves bytes between its process and the machine, and reports to
+//! the run.
+//!
+//! The task is the only one that touches the process. It carries out the steps of the
+//! [`ProgramMachine`] in order and waits for each, so the log has the events of a turn in the order
+//! in which the program printed them. It ends when the run drops its commands, and the process dies
+//! with it.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use turnkeep_agents::Exit;
+use turnkeep_agents::event::PermissionRequest;
+use turnkeep_agents::request::LineResult;
+use turnkeep_runtime::approval::Resolution;
+use turnkeep_runtime::decide::{
+    self, DiffTaken, Output, Permission, ProgramEnd, WithdrawnPermission,
+};
+use turnkeep_runtime::ids::{AgentTurnId, NodeId};
+use turnkeep_runtime::turn::TurnEnd;
+use turnkeep_types::Timestamp;
+
+use super::ProgramCommand;
+use super::connections::Activity;
+use super::machine::{
+    Deadline, Due, OwnCall, ProgramMachine, StartedProcess, Step, TurnCall, TurnResult,
+};
+use super::pipes::ProgramLine;
+use super::process::ProgramProcess;
+use super::translate;
+use crate::runs::error::RunError;
+use crate::runs::launch_settings;
+use crate::runs::node_tools::{self, ToolCaller};
+use crate::runs::run_handle::RunHandle;
+use crate::runs::services::Heartbeat;
+
+/// The pauses before the end of a turn is reported again, after the store refused it.
+const REPORT_PAUSES: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(15),
+    Duration::from_mins(1),
+    Duration::from_mins(5),
+];
+
+/// Runs a node's program until the run lets go of it.
+pub(super) async fn run(
+    handle: Arc<RunHandle>,
+    node: NodeId,
+    mut commands: mpsc::Receiver<ProgramCommand>,
+) {
+    let mut task = ProgramTask::new(handle, node);
+    loop {
+        match task.next_wake(&mut commands).await {
+            Wake::Command(Some(command)) => task.obey(*command).await,
+            Wake::Command(None) => break,
+            Wake::Line(line) => task.take_line(line).await,
+            Wake::Due(due) => {
+                let steps = task.machine.take_due(due);
+                task.carry_out(steps).await;
+            }
+            Wake::Called(result) => {
+                task.running_call = None;
+                let steps = task.machine.receive_result(result);
+                task.carry_out(steps).await;
+            }
+            Wake::Idle => task.machine.close(),
+            Wake::Heartbeat => task.beat(),
+        }
+        task.show_activity();
+    }
+    task.machine.close();
+    task.show_activity();
+    task.handle.recorded_calls.forget(node);
+}
+
+/// Why the task goes on.
+enum Wake {
+    /// The run tells it something; `None` if the run is gone.
+    Command(Option<Box<ProgramCommand>>),
+    /// The program printed something.
+    Line(ProgramLine),
+    /// A time of the machine has come.
+    Due(Due),
+    /// A tool that the program called by a line of text has a result.
+    Called(TurnResult),
+    /// The process was not used for long.
+    Idle,
+    /// Clients hear that the program is alive.
+    Heartbeat,
+}
+
+type RunningCall = Pin<Box<dyn Future<Output = TurnResult> + Send>>;
+
+struct ProgramTask {
+    handle: Arc<RunHandle>,
+    node: NodeId,
+    machine: ProgramMachine<ProgramProcess>,
+    /// Calls by lines of text. They run one after the other, beside everything else: a call may wait
+    /// for a person.
+    waiting_calls: VecDeque<TurnCall>,
+    running_call: Option<RunningCall>,
+    /// When the process was last used.
+    used_at: Timestamp,
+    /// When clients last heard of the process.
+    beat_at: Timestamp,
+}
+
+impl ProgramTask {
+    fn new(handle: Arc<RunHandle>, node: NodeId) -> Self {
+        let now = handle.services.clock.now();
+        let stop_within = handle.services.settings.program_stop_within;
+        Self {
+            handle,
+            node,
+            machine: ProgramMachine::new(stop_within),
+            waiting_calls: VecDeque::new(),
+            running_call: None,
+            used_at: now,
+            beat_at: now,
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.handle.services.clock.now()
+    }
+
+    async fn next_wake(&mut self, commands: &mut mpsc::Receiver<ProgramCommand>) -> Wake {
+        self.start_next_call();
+        let settings = &self.handle.services.settings;
+        let idle_pause = self.pause_until(self.used_at, settings.program_idle_max);
+        let beat_pause = self.pause_until(self.beat_at, settings.heartbeat_every);
+        let is_idle = !self.machine.has_turn() && self.machine.process().is_some();
+        let is_alive = self.machine.process().is_some();
+        let deadline = self.machine.next_deadline(Instant::now());
+        tokio::select! {
+            // Commands first: a program that prints without end must still hear an interrupt, and
+            // its text must still be seen.
+            biased;
+            command = commands.recv() => Wake::Command(command.map(Box::new)),
+            due = wait_for_deadline(deadline) => Wake::Due(due),
+            () = tokio::time::sleep(beat_pause), if is_alive => Wake::Heartbeat,
+            result = wait_for_call(&mut self.running_call) => Wake::Called(result),
+            line = next_line(self.machine.process()) => Wake::Line(line),
+            () = tokio::time::sleep(idle_pause), if is_idle => Wake::Idle,
+        }
+    }
+
+    /// How long it is until some time after `from` on the server's clock.
+    fn pause_until(&self, from: Timestamp, after: Duration) -> Duration {
+        let passed = Duration::from_millis(self.now().0.saturating_sub(from.0));
+        after.saturating_sub(passed)
+    }
+
+    async fn obey(&mut self, command: ProgramCommand) {
+        let steps = match command {
+            ProgramCommand::Send(prompt) => self.machine.begin_turn(prompt),
+            ProgramCommand::Start { session } => self.machine.start(session),
+            ProgramCommand::Stop => self.machine.stop(Instant::now()),
+            ProgramCommand::Interrupt => self.machine.interrupt(Instant::now()),
+            ProgramCommand::Answer { call, resolution } => {
+                self.machine.answer(call.provider_id.as_deref(), resolution)
+            }
+            ProgramCommand::Reset => self.machine.reset(),
+            ProgramCommand::End => self.machine.kill(),
+        };
+        self.used_at = self.now();
+        self.carry_out(steps).await;
+    }
+
+    async fn take_line(&mut self, line: ProgramLine) {
+        let connections = &self.handle.connections;
+        connections.note_output(self.node, self.handle.services.clock.now());
+        let steps = match line {
+            ProgramLine::Output(line) => self.machine.receive_line(&line),
+            ProgramLine::Error(text) => {
+                self.keep_error(&text);
+                self.machine.receive_error(text)
+            }
+            ProgramLine::TooLong => {
+                self.keep_error("it printed a line that is too long");
+                vec![Step::Kill, Step::AwaitExit]
+            }
+            ProgramLine::Closed => vec![Step::AwaitExit],
+        };
+        self.carry_out(steps).await;
+    }
+
+    fn keep_error(&mut self, line: &str) {
+        if let Some(process) = self.machine.process() {
+            process.keep_error(line);
+        }
+    }
+
+    /// Carries out steps, and those that they lead to before the ones behind them.
+    async fn carry_out(&mut self, steps: Vec<Step>) {
+        let mut waiting = VecDeque::from(steps);
+        while let Some(step) = waiting.pop_front() {
+            for next in self.carry_out_step(step).await.into_iter().rev() {
+                waiting.push_front(next);
+            }
+        }
+    }
+
+    async fn carry_out_step(&mut self, step: Step) -> Vec<Step> {
+        match step {
+            Step::EnsureProcess { session } => return self.ensure_process(session).await,
+            Step::AwaitExit => return self.await_exit().await,
+            Step::Write(text) => self.with_process(|process| process.write(text)),
+            Step::CloseInput => self.with_process(ProgramProcess::close_input),
+            Step::SignalInterrupt => self.with_process(|process| process.interrupt()),
+            Step::Kill => self.with_process(|process| process.kill()),
+            Step::CallTool(call) => self.waiting_calls.push_back(call),
+            Step::Report { turn, output } => self.report(turn, output).await,
+            Step::ReportOwnCall(own) => self.report_own_call(*own).await,
+            Step::ReportBetweenTurns(output) => self.report_between_turns(output).await,
+            Step::AskPermission { turn, request } => {
+                return self.ask_permission(turn, *request).await;
+            }
+            Step::WithdrawPermission { turn, provider_id } => {
+                self.withdraw_permission(turn, provider_id).await;
+            }
+            Step::EndTurn { turn, end } => self.end_turn(turn, end).await,
+        }
+        Vec::new()
+    }
+
+    fn with_process(&mut self, act: impl FnOnce(&mut ProgramProcess)) {
+        if let Some(process) = self.machine.process() {
+            act(process);
+        }
+    }
+
+    /// Starts the process if there is none, or if it was started with other settings.
+    async fn ensure_process(&mut self, session: Option<String>) -> Vec<Step> {
+        let launch = match launch_settings::of_node(&self.handle, self.node).await {
+            Ok(launch) => launch,
+            Err(reason) => return self.miss_process(reason),
+        };
+        if let Some(process) = self.machine.process() {
+            if process.fits(&launch) {
+                return self.machine.keep_process();
+            }
+            self.machine.close();
+        }
+        let protocol = launch.program.new_machine();
+        let options = launch.start_options(&self.handle, session);
+        let services = &self.handle.services;
+        match ProgramProcess::start(services, launch, options.clone()).await {
+            Ok(process) => {
+                self.beat_at = self.now();
+                self.machine.take_process(StartedProcess {
+                    process,
+                    protocol,
+                    options,
+                })
+            }
+            Err(reason) => self.miss_process(reason),
+        }
+    }
+
+    fn miss_process(&mut self, reason: String) -> Vec<Step> {
+        if !self.machine.has_turn() {
+            let (run, node) = (self.handle.id(), self.node);
+            tracing::warn!(%run, %node, %reason, "a program could not be started");
+        }
+        self.machine.miss_process(reason)
+    }
+
+    async fn await_exit(&mut self) -> Vec<Step> {
+        let exit = match self.machine.process() {
+            Some(process) => process.wait().await,
+            None => Exit::default(),
+        };
+        self.machine.receive_exit(&exit)
+    }
+
+    /// Begins the next call by a line of text.
+    fn start_next_call(&mut self) {
+        if self.running_call.is_some() {
+            return;
+        }
+        // The turn of a call may be over by now, and then nobody wants its result.
+        let open = self.machine.open_turn();
+        self.waiting_calls.retain(|call| Some(call.turn) == open);
+        let Some(TurnCall { turn, call }) = self.waiting_calls.pop_front() else {
+            return;
+        };
+        let (handle, node) = (Arc::clone(&self.handle), self.node);
+        self.running_call = Some(Box::pin(async move {
+            let caller = ToolCaller::of_line(node);
+            let result = node_tools::call(&handle, &caller, &call.name, &call.args).await;
+            let name = call.name;
+            TurnResult {
+                turn,
+                result: LineResult { name, result },
+            }
+        }));
+    }
+
+    /// Asks a person. A program whose question is refused must not wait for an answer, so it gets a
+    /// denial.
+    async fn ask_permission(&mut self, turn: AgentTurnId, request: PermissionRequest) -> Vec<Step> {
+        let call = request.call.provider_id.clone();
+        let permission = Permission {
+            node: self.node,
+            turn,
+            tool_name: request.call.name,
+            args: request.call.args,
+            provider_id: Some(request.call.provider_id),
+            context: request.context,
+        };
+        let asked = self
+            .handle
+            .decide(move |run, around| decide::ask_permission(run, around, permission.clone()));
+        match asked.await {
+            Ok(_) => Vec::new(),
+            Err(error) => {
+                let denied = Resolution::denied(&error.to_string());
+                log_rejection(&self.handle, Err(error));
+                self.machine.answer(Some(&call), denied)
+            }
+        }
+    }
+
+    async fn withdraw_permission(&mut self, turn: AgentTurnId, provider_id: String) {
+        let withdrawn = WithdrawnPermission {
+            node: self.node,
+            turn,
+            provider_id,
+            reason: "the program does not wait for it any more".to_owned(),
+        };
+        let denied = self
+            .handle
+            .decide(move |run, around| decide::withdraw_permission(run, around, &withdrawn));
+        log_rejection(&self.handle, denied.await);
+    }
+
+    async fn report_between_turns(&mut self, output: Output) {
+        let node = self.node;
+        let added = self
+            .handle
+            .decide(move |run, around| decide::add_idle_output(run, around, node, output.clone()));
+        log_rejection(&self.handle, added.await);
+    }
+
+    /// Reports something that the program did in a turn.
+    async fn report(&mut self, turn: AgentTurnId, output: Output) {
+        let node = self.node;
+        let added = self
+            .handle
+            .decide(move |run, around| decide::add_output(run, around, node, turn, output.clone()));
+        log_rejection(&self.handle, added.await);
+    }
+
+    /// Reports a call of a tool of the server that left no other record: it only read, or it was
+    /// refused.
+    async fn report_own_call(&mut self, own: OwnCall) {
+        let recorded = &self.handle.recorded_calls;
+        if recorded.take(self.node, own.turn, &own.tool) {
+            return;
+        }
+        self.report(own.turn, translate::proposed(own.call)).await;
+        self.report(own.turn, translate::completed(own.result))
+            .await;
+    }
+
+    async fn end_turn(&mut self, turn: AgentTurnId, end: TurnEnd) {
+        let workspaces = &self.handle.services.workspaces;
+        let diff = workspaces.finish_turn(&self.handle, self.node, turn).await;
+        let end = ProgramEnd {
+            node: self.node,
+            turn,
+            end,
+            diff,
+            only_waited: false,
+        };
+        self.used_at = self.now();
+        report_end(&self.handle, end).await;
+    }
+
+    fn beat(&mut self) {
+        let now = self.now();
+        self.beat_at = now;
+        let connection = self.handle.connections.beat(self.node, now);
+        self.handle.services.notify_heartbeat(Heartbeat {
+            run: self.handle.id(),
+            node: self.node,
+            at: now,
+            connection,
+        });
+    }
+
+    fn show_activity(&mut self) {
+        let activity = match (self.machine.process().is_some(), self.machine.has_turn()) {
+            (false, _) => Activity::Gone,
+            (true, false) => Activity::Idle,
+            (true, true) => Activity::Working,
+        };
+        self.handle.connections.set_activity(self.node, activity);
+    }
+}
+
+async fn wait_for_deadline(deadline: Option<Deadline>) -> Due {
+    match deadline {
+        Some(Deadline { at, due }) => {
+            tokio::time::sleep_until(at).await;
+            due
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn wait_for_call(call: &mut Option<RunningCall>) -> TurnResult {
+    match call {
+        Some(call) => call.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_line(process: Option<&mut ProgramProcess>) -> ProgramLine {
+    match process {
+        Some(process) => process.next_line().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reports the end of a turn. A store that refuses it, because its disk is full, is asked again: a
+/// turn that never ends would hold its node for ever.
+pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd) {
+    let mut pauses = REPORT_PAUSES.into_iter();
+    let mut end = end;
+    loop {
+        let reported = end.clone();
+        let ended = handle
+            .decide(move |run, around| decide::end_turn(run, around, &reported))
+            .await;
+        match ended {
+            Ok(()) => return,
+            Err(error @ (RunError::Rejected(_) | RunError::UnknownRun(_))) => {
+                return log_rejection(handle, Err(error));
+            }
+            // Without its diff the end is small.
+            Err(RunError::TooLarge { bytes }) => {
+                end.diff = DiffTaken::default();
+                end.diff.summary.summary =
+                    format!("the changes are too long to record: {bytes} bytes");
+            }
+            Err(error) => {
+                tracing::warn!(run = %handle.id(), %error, "the end of a turn is not recorded yet");
+                let pause = pauses.next().unwrap_or(Duration::from_mins(5));
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}
+
+/// A turn that was ended by a person meanwhile rejects what its program still says.
+fn log_rejection(handle: &RunHandle, result: Result<(), RunError>) {
+    if let Err(error) = result {
+        tracing::debug!(run = %handle.id(), %error, "a report of a program was dropped");
+    }
+}

@@ -1,0 +1,405 @@
+//! Where the nodes of all runs work, and what their turns changed there.
+//!
+//! Before a turn the workspace is recorded as a tree, and after it again; the difference is the
+//! turn's diff. A node with a worktree writes where nobody else does, so files that it may not write
+//! are restored at once. In a directory that others share nothing is ever restored by itself: a file
+//! may be the user's or another node's.
+//!
+//! All work on files runs on threads that may block. What is kept in memory can be lost: after a
+//! restart no turn is open.
+
+mod store_blobs;
+mod windows;
+mod worktrees;
+
+pub(super) use worktrees::{MergedWork, NodeHead, WorktreeNode, WorktreesGuard};
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use turnkeep_runtime::artifact::{DiffSummary, Workspace};
+use turnkeep_runtime::decide::DiffTaken;
+use turnkeep_runtime::ids::{AgentTurnId, NodeId, RunId};
+use turnkeep_runtime::words::WorkspaceKind;
+use turnkeep_runtime::write_scope::WriteScope;
+use turnkeep_store::Store;
+use turnkeep_types::Clock;
+use turnkeep_workspace::{
+    BlobStore, Diff, OverlapReport, Settings, SnapshotLimits, SnapshotName, TreeName, TreePath,
+    TurnWindow, Workspace as Directory, WorkspaceError, recover_interrupted, report_overlaps,
+};
+
+use super::run_handle::RunHandle;
+use store_blobs::StoreBlobs;
+use windows::{DirectoryWindow, NewWindow, TurnWindows};
+
+/// How long one command of git may take.
+const GIT_TIME_LIMIT: Duration = Duration::from_mins(2);
+/// How many paths a diff lists. The patch has all of them.
+const LISTED_PATHS_MAX: usize = 5_000;
+
+/// The workspaces of all runs.
+pub(super) struct Workspaces {
+    settings: Settings,
+    blobs: Arc<StoreBlobs>,
+    clock: Arc<dyn Clock>,
+    state: Mutex<WorkspaceState>,
+}
+
+#[derive(Default)]
+struct WorkspaceState {
+    /// Where each node works. A fork of a run has nodes of the same ids.
+    directories: HashMap<(RunId, NodeId), PathBuf>,
+    /// How often the worktree of a node was removed.
+    removals: HashMap<(RunId, NodeId), u64>,
+    /// Whether a run's directory is in a repository.
+    repositories: HashMap<String, bool>,
+    /// Held while a worktree of the run is made or removed.
+    worktree_locks: HashMap<RunId, Arc<tokio::sync::Mutex<()>>>,
+    windows: TurnWindows,
+}
+
+/// Where a program works. A worktree that was removed and made again is another directory at the same
+/// path: a process that began in the first one cannot work in the second.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct WorkDirectory {
+    pub(super) path: PathBuf,
+    generation: u64,
+}
+
+/// What a turn needs to know about its place.
+struct TurnPlace {
+    run: RunId,
+    node: NodeId,
+    turn: AgentTurnId,
+    cwd: PathBuf,
+    workspace: Workspace,
+    alias: String,
+    scope: WriteScope,
+    setup: Vec<String>,
+}
+
+impl Workspaces {
+    /// Keeps worktrees and private indexes in `data_dir`.
+    pub(super) fn new(data_dir: &Path, store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            settings: Settings {
+                state_dir: data_dir.join("run").join("snapshots"),
+                worktrees_dir: data_dir.join("worktrees"),
+                // A store in memory has no directory.
+                private_dirs: if data_dir.as_os_str().is_empty() {
+                    Vec::new()
+                } else {
+                    vec![data_dir.to_owned()]
+                },
+                git_program: "git".into(),
+                git_time_limit: GIT_TIME_LIMIT,
+                limits: SnapshotLimits::default(),
+            },
+            blobs: Arc::new(StoreBlobs(store)),
+            clock,
+            state: Mutex::default(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WorkspaceState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn now(&self) -> turnkeep_types::Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) fn open(&self, directory: &Path) -> Result<Directory, WorkspaceError> {
+        let blobs: Arc<dyn BlobStore> = Arc::<StoreBlobs>::clone(&self.blobs);
+        Directory::open(&self.settings, blobs, directory)
+    }
+
+    /// Whether a run's directory was in a repository when it was last looked at.
+    pub(super) fn has_repository(&self, cwd: &str) -> bool {
+        self.lock().repositories.get(cwd).copied().unwrap_or(false)
+    }
+
+    /// Looks whether a run's directory is in a repository. It blocks.
+    pub(super) fn detect_repository(&self, cwd: &str) {
+        let is_repository = self
+            .open(Path::new(cwd))
+            .is_ok_and(|directory| directory.has_repository());
+        self.lock()
+            .repositories
+            .insert(cwd.to_owned(), is_repository);
+    }
+
+    /// Undoes what a crash left halfway in the directories of a run: an apply or a revert that had
+    /// not come to its end. It blocks.
+    pub(super) fn recover(&self, run: RunId, cwd: &Path) {
+        let mut directories = vec![cwd.to_owned()];
+        let worktrees = self.settings.worktrees_dir.join(run.to_string());
+        let entries = std::fs::read_dir(worktrees).into_iter().flatten();
+        directories.extend(entries.flatten().map(|entry| entry.path()));
+        for directory in directories.iter().filter(|directory| directory.is_dir()) {
+            let shown = directory.display();
+            match recover_interrupted(directory) {
+                Ok(recovery) if recovery.undone.is_empty() => {}
+                Ok(recovery) => {
+                    let files = recovery.undone.len();
+                    tracing::warn!(%run, directory = %shown, files, "an interrupted change was undone");
+                }
+                Err(error) => {
+                    tracing::error!(%run, directory = %shown, %error, "an interrupted change stays");
+                }
+            }
+        }
+    }
+
+    /// Makes the workspace of a turn ready and records its state.
+    pub(super) async fn begin_turn(
+        &self,
+        handle: &Arc<RunHandle>,
+        node: NodeId,
+        turn: AgentTurnId,
+        workspace: Workspace,
+    ) -> Result<(), String> {
+        let place = Arc::new(find_place(handle, node, turn, workspace)?);
+        let (services, cwd) = (Arc::clone(&handle.services), place.cwd.clone());
+        let detect = move || {
+            services
+                .workspaces
+                .detect_repository(&cwd.to_string_lossy());
+        };
+        let detected = handle.services.run_file_work(detect).await;
+        detected.map_err(|error| error.to_string())?;
+        let directory = match place.workspace.kind {
+            WorkspaceKind::Shared => place.cwd.clone(),
+            WorkspaceKind::Worktree => self.prepare_worktree(handle, &place).await?,
+        };
+        let services = Arc::clone(&handle.services);
+        let open = move || services.workspaces.open_window(&place, directory);
+        let opened = handle.services.run_file_work(open).await;
+        opened.map_err(|error| error.to_string())?
+    }
+
+    /// Takes the snapshot before a turn. It blocks.
+    fn open_window(&self, place: &TurnPlace, directory: PathBuf) -> Result<(), String> {
+        let new = NewWindow {
+            node: place.node,
+            directory: directory.clone(),
+            kind: place.workspace.kind,
+            scope: place.scope,
+        };
+        self.lock().windows.open(place.turn, new);
+        let opened = self.open(&directory);
+        let snapshot = opened.and_then(|opened| opened.snapshot(self.clock.now(), None));
+        let mut state = self.lock();
+        match snapshot {
+            Ok(snapshot) => {
+                // A turn that was given up meanwhile has no window any more, and needs none.
+                state.windows.set_base(place.turn, snapshot.tree);
+                let node = (place.run, place.node);
+                state.directories.insert(node, directory);
+                Ok(())
+            }
+            Err(error) => {
+                state.windows.remove(place.turn);
+                Err(error.to_string())
+            }
+        }
+    }
+
+    /// Forgets a turn whose changes nobody will ask for.
+    pub(super) fn abandon_turn(&self, turn: AgentTurnId) {
+        self.lock().windows.remove(turn);
+    }
+
+    /// What a turn changed. A workspace that cannot be read gives an empty diff that says why.
+    pub(super) async fn finish_turn(
+        &self,
+        handle: &Arc<RunHandle>,
+        node: NodeId,
+        turn: AgentTurnId,
+    ) -> DiffTaken {
+        let services = Arc::clone(&handle.services);
+        let run = handle.id();
+        let finished = handle
+            .services
+            .run_file_work(move || services.workspaces.finish_blocking(run, turn));
+        let finished = finished.await;
+        if !matches!(finished, Ok(Ok(_))) {
+            self.abandon_turn(turn);
+        }
+        let error = match finished {
+            Ok(Ok(diff)) => return diff,
+            Ok(Err(error)) => error,
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(%run, %node, %error, "the changes of a turn are not known");
+        DiffTaken {
+            patch: Bytes::new(),
+            summary: DiffSummary {
+                summary: format!("the changes are not known: {error}"),
+                ..DiffSummary::default()
+            },
+        }
+    }
+
+    fn finish_blocking(&self, run: RunId, turn: AgentTurnId) -> Result<DiffTaken, String> {
+        let window = self.lock().windows.find(turn);
+        let Some(DirectoryWindow {
+            directory,
+            base: Some(base),
+            kind,
+            scope,
+            ..
+        }) = window
+        else {
+            // The turn failed before its workspace was ready.
+            self.abandon_turn(turn);
+            return Ok(DiffTaken::default());
+        };
+        let text = |error: WorkspaceError| error.to_string();
+        let opened = self.open(&directory).map_err(text)?;
+        let (run_name, turn_name) = (run.to_string(), turn.to_string());
+        let keep = SnapshotName {
+            run: &run_name,
+            turn: &turn_name,
+        };
+        let mut head = self.take_snapshot(&opened, keep).map_err(text)?;
+        let mut diff = opened.diff(&base, &head).map_err(text)?;
+        let forbidden = forbidden_paths(scope, &diff);
+        let report = if kind == WorkspaceKind::Worktree {
+            if !forbidden.is_empty() {
+                let only: Vec<TreePath> = forbidden.iter().cloned().collect();
+                opened.revert(&base, &head, Some(&only)).map_err(text)?;
+                head = self.take_snapshot(&opened, keep).map_err(text)?;
+                diff = opened.diff(&base, &head).map_err(text)?;
+            }
+            self.abandon_turn(turn);
+            OverlapReport {
+                violations: forbidden,
+                ..OverlapReport::default()
+            }
+        } else {
+            self.close_window(&opened, turn, &diff, forbidden, &head)
+        };
+        Ok(diff_taken(&diff, &base, &head, &report))
+    }
+
+    fn take_snapshot(
+        &self,
+        directory: &Directory,
+        keep: SnapshotName<'_>,
+    ) -> Result<TreeName, WorkspaceError> {
+        let snapshot = directory.snapshot(self.clock.now(), Some(keep))?;
+        Ok(snapshot.tree)
+    }
+
+    /// Ends the window of a turn in a shared directory and compares it with the others there.
+    fn close_window(
+        &self,
+        opened: &Directory,
+        turn: AgentTurnId,
+        diff: &Diff,
+        forbidden: BTreeSet<TreePath>,
+        head: &TreeName,
+    ) -> OverlapReport {
+        let others = self.other_windows(opened, turn, head);
+        let changed = diff.touched_paths().into_iter().collect();
+        let closed = self.lock().windows.close(turn, changed, forbidden);
+        closed.map_or_else(OverlapReport::default, |own| report_overlaps(&own, &others))
+    }
+
+    /// The other turns in the same directory. What an open one has changed so far is the difference
+    /// between its beginning and now.
+    fn other_windows(
+        &self,
+        opened: &Directory,
+        turn: AgentTurnId,
+        now: &TreeName,
+    ) -> Vec<TurnWindow> {
+        let others = self.lock().windows.others(turn);
+        let mut windows = Vec::with_capacity(others.len());
+        for other in others {
+            let mut window = other.window;
+            if window.closed.is_none()
+                && let Some(base) = &other.base
+                && let Ok(diff) = opened.diff(base, now)
+            {
+                window.forbidden = forbidden_paths(other.scope, &diff);
+                window.changed = diff.touched_paths().into_iter().collect();
+            }
+            windows.push(window);
+        }
+        windows
+    }
+}
+
+fn no_directory() -> String {
+    "the run has no directory: create it with `cwd`".to_owned()
+}
+
+fn find_place(
+    handle: &RunHandle,
+    id: NodeId,
+    turn: AgentTurnId,
+    workspace: Workspace,
+) -> Result<TurnPlace, String> {
+    handle.read_live(|run| {
+        let node = run.node(id).ok_or("the node is gone")?;
+        let mode = node
+            .turn
+            .as_ref()
+            .map_or(run.global_mode, |turn| turn.global_mode);
+        let cwd = run.settings.cwd.as_ref().ok_or_else(no_directory)?;
+        Ok(TurnPlace {
+            run: run.id,
+            node: id,
+            turn,
+            cwd: PathBuf::from(cwd),
+            workspace,
+            alias: node
+                .settings
+                .alias
+                .clone()
+                .unwrap_or_else(|| id.to_string()),
+            scope: WriteScope::of(node.settings.capabilities, mode),
+            setup: run.settings.setup.clone(),
+        })
+    })
+}
+
+/// The changed files that a node may not write.
+fn forbidden_paths(scope: WriteScope, diff: &Diff) -> BTreeSet<TreePath> {
+    let touched = diff.touched_paths().into_iter();
+    touched
+        .filter(|path| !scope.allows(&path.to_string()))
+        .collect()
+}
+
+fn diff_taken(diff: &Diff, base: &TreeName, head: &TreeName, report: &OverlapReport) -> DiffTaken {
+    let texts = |paths: &BTreeSet<TreePath>| -> Vec<String> {
+        let listed = paths.iter().take(LISTED_PATHS_MAX);
+        listed.map(ToString::to_string).collect()
+    };
+    DiffTaken {
+        patch: Bytes::from(diff.patch.clone()),
+        summary: DiffSummary {
+            turn: None,
+            files_changed: diff
+                .touched_paths()
+                .iter()
+                .take(LISTED_PATHS_MAX)
+                .map(ToString::to_string)
+                .collect(),
+            summary: diff.summary.clone(),
+            lines_added: diff.lines_added,
+            lines_removed: diff.lines_removed,
+            base_tree: base.as_str().to_owned(),
+            head_tree: head.as_str().to_owned(),
+            violations: texts(&report.violations),
+            shared: texts(&report.shared),
+        },
+    }
+}

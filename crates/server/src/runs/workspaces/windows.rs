@@ -1,0 +1,184 @@
+//! The windows of turns: which turns were open in one directory at the same time.
+//!
+//! Snapshots have numbers. A turn's number is drawn before its first snapshot is taken, and again
+//! after its last one. So the window covers both snapshots, and two turns whose snapshots overlap are
+//! always found:
+//!
+//! ```text
+//!  number      1        2       3          4
+//!  turn A      draws ── snapshot ────────── draws          window 1 to 3 or 4
+//!  turn B               draws ── snapshot …                opened inside A's window
+//! ```
+//!
+//! Windows are in memory only: after a restart no turn is open.
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
+use turnkeep_runtime::ids::{AgentTurnId, NodeId};
+use turnkeep_runtime::words::WorkspaceKind;
+use turnkeep_runtime::write_scope::WriteScope;
+use turnkeep_workspace::{TreeName, TreePath, TurnWindow};
+
+/// The turns that are open, and those that overlapped with one of them.
+#[derive(Default)]
+pub(super) struct TurnWindows {
+    windows: HashMap<AgentTurnId, DirectoryWindow>,
+    /// The number of the last snapshot.
+    snapshots: u64,
+}
+
+/// A turn in a directory.
+#[derive(Debug, Clone)]
+pub(super) struct DirectoryWindow {
+    pub(super) directory: PathBuf,
+    /// The tree before the turn; `None` while it is being recorded.
+    pub(super) base: Option<TreeName>,
+    pub(super) kind: WorkspaceKind,
+    pub(super) scope: WriteScope,
+    pub(super) window: TurnWindow,
+}
+
+/// A turn that begins.
+pub(super) struct NewWindow {
+    pub(super) node: NodeId,
+    pub(super) directory: PathBuf,
+    pub(super) kind: WorkspaceKind,
+    pub(super) scope: WriteScope,
+}
+
+impl TurnWindows {
+    fn draw_number(&mut self) -> u64 {
+        self.snapshots += 1;
+        self.snapshots
+    }
+
+    /// Opens the window of a turn, before its first snapshot is taken.
+    pub(super) fn open(&mut self, turn: AgentTurnId, new: NewWindow) {
+        let window = TurnWindow {
+            node: new.node.to_string(),
+            opened: self.draw_number(),
+            ..TurnWindow::default()
+        };
+        let window = DirectoryWindow {
+            directory: new.directory,
+            base: None,
+            kind: new.kind,
+            scope: new.scope,
+            window,
+        };
+        self.windows.insert(turn, window);
+    }
+
+    /// Records the tree before a turn. Returns whether the turn's window is still open.
+    pub(super) fn set_base(&mut self, turn: AgentTurnId, base: TreeName) -> bool {
+        let window = self.windows.get_mut(&turn);
+        window.is_some_and(|window| {
+            window.base = Some(base);
+            true
+        })
+    }
+
+    pub(super) fn find(&self, turn: AgentTurnId) -> Option<DirectoryWindow> {
+        self.windows.get(&turn).cloned()
+    }
+
+    /// The other turns in the directory of a turn.
+    pub(super) fn others(&self, turn: AgentTurnId) -> Vec<DirectoryWindow> {
+        let Some(own) = self.windows.get(&turn) else {
+            return Vec::new();
+        };
+        self.windows
+            .iter()
+            .filter(|(other, window)| **other != turn && window.directory == own.directory)
+            .map(|(_, window)| window.clone())
+            .collect()
+    }
+
+    /// Closes the window of a turn, after its last snapshot was taken. It stays for turns that
+    /// overlap with it.
+    pub(super) fn close(
+        &mut self,
+        turn: AgentTurnId,
+        changed: BTreeSet<TreePath>,
+        forbidden: BTreeSet<TreePath>,
+    ) -> Option<TurnWindow> {
+        let number = self.draw_number();
+        let own = self.windows.get_mut(&turn)?;
+        own.window.closed = Some(number);
+        own.window.changed = changed;
+        own.window.forbidden = forbidden;
+        let closed = own.window.clone();
+        self.drop_old();
+        Some(closed)
+    }
+
+    /// Forgets a turn.
+    pub(super) fn remove(&mut self, turn: AgentTurnId) {
+        self.windows.remove(&turn);
+        self.drop_old();
+    }
+
+    /// Forgets closed windows that overlap with no open one: no later turn can meet them.
+    fn drop_old(&mut self) {
+        let open = self
+            .windows
+            .values()
+            .filter(|window| window.window.closed.is_none());
+        let oldest = open.map(|window| window.window.opened).min();
+        self.windows.retain(|_, window| {
+            let closed = window.window.closed;
+            closed.is_none_or(|closed| oldest.is_some_and(|oldest| oldest < closed))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_runtime::ids::Uuid as _;
+
+    use super::*;
+
+    fn open(windows: &mut TurnWindows, turn: u128) {
+        let new = NewWindow {
+            node: NodeId::from_bits(turn),
+            directory: PathBuf::from("/work"),
+            kind: WorkspaceKind::Shared,
+            scope: WriteScope::Everything,
+        };
+        windows.open(AgentTurnId::from_bits(turn), new);
+    }
+
+    #[test]
+    fn a_turn_that_begins_during_a_snapshot_overlaps_with_it() {
+        let mut windows = TurnWindows::default();
+        let (first, second) = (AgentTurnId::from_bits(1), AgentTurnId::from_bits(2));
+        open(&mut windows, 1);
+        let tree: TreeName = "a".repeat(40).parse().unwrap();
+        assert!(windows.set_base(first, tree.clone()));
+        // The second turn begins, and its snapshot takes long: the first one ends meanwhile.
+        open(&mut windows, 2);
+        let closed = windows.close(first, BTreeSet::new(), BTreeSet::new());
+        assert!(windows.set_base(second, tree));
+        let (closed, opened) = (
+            closed.unwrap().closed.unwrap(),
+            windows.find(second).unwrap(),
+        );
+        assert!(opened.window.opened < closed);
+        assert_eq!(windows.others(second).len(), 1, "the first one stays");
+        windows.remove(second);
+        assert!(
+            windows.find(first).is_none(),
+            "no turn can meet it any more"
+        );
+    }
+
+    #[test]
+    fn a_turn_that_was_given_up_takes_no_tree() {
+        let mut windows = TurnWindows::default();
+        open(&mut windows, 1);
+        windows.remove(AgentTurnId::from_bits(1));
+        let tree: TreeName = "a".repeat(40).parse().unwrap();
+        assert!(!windows.set_base(AgentTurnId::from_bits(1), tree));
+    }
+}
