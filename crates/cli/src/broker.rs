@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::Result;
-use turnkeep_client::broker::{BrokerError, Connection, socket_path};
+use turnkeep_client::broker::{AsyncConnection, BrokerError, Connection, socket_path};
 use turnkeep_types::broker::{Reason, Role, TurnForm};
 
 use crate::desktop::runtime_dir;
@@ -32,6 +32,12 @@ pub(crate) fn broker_socket_path() -> Result<PathBuf> {
 pub(crate) fn connect_to_broker() -> Result<Connection> {
     Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)
         .map_err(explain_broker_error)
+}
+
+/// Connects to the broker from an asynchronous command.
+pub(crate) async fn connect_to_broker_async() -> Result<AsyncConnection> {
+    let opened = AsyncConnection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN).await;
+    opened.map_err(explain_broker_error)
 }
 
 /// Delivers a turn's text. With `raw`, delivers the terminal's own bytes, or the content if those
@@ -82,6 +88,9 @@ pub(crate) fn explain_broker_error(error: BrokerError) -> anyhow::Error {
         }
         (_, Some(Reason::Blocked)) => {
             "answer it in its terminal first, or paste all the same with --force"
+        }
+        (_, Some(Reason::NoRuntime)) => {
+            "agents run inside `turnkeep up`: start it, and the broker reaches it"
         }
         (_, Some(Reason::Busy)) => "try again in a moment",
         // The other reasons explain themselves, or the person can do nothing about them.

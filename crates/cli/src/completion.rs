@@ -26,6 +26,9 @@ pub(crate) enum ValueKind {
     Contexts,
     Types,
     Sinks,
+    Runs,
+    Nodes,
+    Approvals,
 }
 
 /// What may replace the last of these words. The first word is the program's name.
@@ -94,27 +97,32 @@ impl<'a> CursorPlace<'a> {
         }
         if word == "--" {
             self.is_foreign = true;
-        // A single `-` is a value: it means standard input.
-        } else if word.starts_with('-') && word.len() > 1 {
-            let takes_value = |option: &&Arg| option.get_action().takes_values();
-            self.waiting = self
-                .find_option(word)
-                .filter(|_| !word.contains('='))
-                .filter(takes_value);
-        } else if let Some(sub) = self
-            .command
-            .find_subcommand(word)
-            .filter(|_| self.positionals == 0)
-        {
-            let globals = self
-                .command
-                .get_arguments()
-                .filter(|arg| arg.is_global_set());
-            self.globals.extend(globals);
-            self.command = sub;
-        } else {
-            self.positionals += 1;
+            return;
         }
+        // A single `-` is a value: it means standard input.
+        if word.starts_with('-') && word.len() > 1 {
+            self.read_option(word);
+            return;
+        }
+        match self.command.find_subcommand(word) {
+            // Behind a value no command can follow, even if a word is called like one.
+            Some(sub) if self.positionals == 0 => self.enter_command(sub),
+            _ => self.positionals += 1,
+        }
+    }
+
+    fn read_option(&mut self, word: &str) {
+        let has_value = word.contains('=');
+        let takes_value = |option: &&Arg| option.get_action().takes_values();
+        let option = self.find_option(word).filter(takes_value);
+        self.waiting = option.filter(|_| !has_value);
+    }
+
+    fn enter_command(&mut self, sub: &'a Command) {
+        let arguments = self.command.get_arguments();
+        self.globals
+            .extend(arguments.filter(|arg| arg.is_global_set()));
+        self.command = sub;
     }
 
     fn subcommand_names(&self) -> Vec<String> {
@@ -169,13 +177,10 @@ impl<'a> CursorPlace<'a> {
 
 /// What an option or an argument takes. The name of its value says so; the help shows the same name.
 fn values_of(arg: &Arg) -> Completion {
-    let possible: Vec<String> = arg
-        .get_possible_values()
-        .iter()
-        .map(|value| value.get_name().to_owned())
-        .collect();
+    let possible = arg.get_possible_values();
     if !possible.is_empty() {
-        return Completion::Words(possible);
+        let names = possible.iter().map(|value| value.get_name().to_owned());
+        return Completion::Words(names.collect());
     }
     let id = arg.get_id().as_str();
     // Without a name of its own, a value is called after its argument, as in clap's help.
@@ -189,6 +194,9 @@ fn values_of(arg: &Arg) -> Completion {
         "WORLD" => Completion::Values(ValueKind::Worlds),
         "TYPE@VERSION" => Completion::Values(ValueKind::Types),
         "SINK" => Completion::Values(ValueKind::Sinks),
+        "RUN" => Completion::Values(ValueKind::Runs),
+        "NODE" => Completion::Values(ValueKind::Nodes),
+        "APPROVAL" => Completion::Values(ValueKind::Approvals),
         _ if id == "preset" => Completion::Values(ValueKind::Presets),
         _ => Completion::Anything,
     }
@@ -206,7 +214,9 @@ mod tests {
 
     #[test]
     fn the_kind_of_value_is_known_at_every_place() {
-        use ValueKind::{Contexts, Presets, Sessions, Sinks, Types, Worlds};
+        use ValueKind::{
+            Approvals, Contexts, Nodes, Presets, Runs, Sessions, Sinks, Types, Worlds,
+        };
         for (line, kind) in [
             ("turnkeep turns ", Sessions),
             ("turnkeep turns rev", Sessions),
@@ -231,6 +241,13 @@ mod tests {
             ("turnkeep stream ", Worlds),
             ("turnkeep invoke ", Worlds),
             ("turnkeep world show ", Worlds),
+            ("turnkeep run show ", Runs),
+            ("turnkeep run watch --plain ", Runs),
+            ("turnkeep node reset ", Nodes),
+            ("turnkeep node reset impl --run ", Runs),
+            ("turnkeep edge add lead ", Nodes),
+            ("turnkeep diff ", Nodes),
+            ("turnkeep approvals approve ", Approvals),
         ] {
             check(line, &Completion::Values(kind));
         }

@@ -10,6 +10,7 @@ mod broker;
 mod desktop;
 mod file;
 mod memory;
+mod runs;
 mod setting;
 
 use std::net::SocketAddr;
@@ -24,10 +25,15 @@ use turnkeep_types::Limits;
 
 pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
+pub(crate) use runs::RunSettings;
 pub(crate) use setting::{Setting, SettingRow, durability_text};
 
 use crate::failure::Failure;
 use setting::Sources;
+
+/// The ports that a server listens on by default.
+const BINARY_PORT: u16 = 9009;
+pub(crate) const HTTP_PORT: u16 = 9010;
 
 /// The id of `--data DIR`, which every command takes but `append`, whose `--data` is the turn's.
 pub(crate) const DATA_DIR: &str = "data_dir";
@@ -137,6 +143,7 @@ pub(crate) struct Config {
     pub(crate) allow_origin: Setting<Vec<String>>,
     pub(crate) broker: BrokerBounds,
     pub(crate) desktop: Desktop,
+    pub(crate) runs: RunSettings,
     pub(crate) limits: Limits,
     /// The profiles of wrapped programs: the shipped ones and the file's.
     pub(crate) presets: Presets,
@@ -158,16 +165,16 @@ pub(crate) fn process_environment(name: &str) -> Option<String> {
     if name == TOKEN_VARIABLE {
         return std::env::var_os(name).map(|token| token.to_string_lossy().into_owned());
     }
-    let known = || std::env::home_dir()?.into_os_string().into_string().ok();
-    let is_said = |value: &String| !value.is_empty();
-    let named = std::env::var(name).ok().filter(is_said);
-    named.or_else(|| {
-        if name == "HOME" {
-            known().filter(is_said)
-        } else {
-            None
-        }
-    })
+    let value = std::env::var(name).ok().filter(|value| !value.is_empty());
+    if value.is_none() && name == "HOME" {
+        return user_home();
+    }
+    value
+}
+
+fn user_home() -> Option<String> {
+    let home = std::env::home_dir()?.into_os_string().into_string().ok()?;
+    Some(home).filter(|home| !home.is_empty())
 }
 
 impl Config {
@@ -180,64 +187,62 @@ impl Config {
         let path = file_path(reach, env)?;
         // A file that the person named must exist. The default file need not.
         let must_exist = reach.config.is_some() || env("TURNKEEP_CONFIG").is_some();
-        let mut raw = file::read_file(&path, must_exist)?;
-        let presets = raw.take_presets(&path)?;
-        let from = Sources { env, file: &path };
+        let raw = file::read_file(&path, must_exist)?;
+        let config = Self::from_sources(reach, serve, raw, Sources { env, file: &path })?;
+        config.check_tls_pair()?;
+        Ok(config)
+    }
+
+    fn from_sources(
+        reach: &ReachFlags,
+        serve: &ServeFlags,
+        mut raw: file::RawFile,
+        from: Sources<'_>,
+    ) -> Result<Self> {
+        let presets = raw.take_presets(from.file)?;
+        let providers = raw.providers.take().unwrap_or_default();
+        let runs = raw.runs.take().unwrap_or_default();
+        let runs = runs.resolve(providers, from)?;
         let limit_settings = raw.limits.unwrap_or_default().resolve(from)?;
-        let config = Self {
-            data: from
-                .find_path("data", reach.data.clone(), raw.data)?
-                .or_else(|| default_data_dir(env))?,
-            server: from
-                .find_text("server", reach.server.clone(), raw.server)
-                .optional(),
-            token: from
-                .find_text("token", reach.token.clone(), None)
-                .optional(),
-            tls_ca: from
-                .find_path("tls-ca", reach.tls_ca.clone(), raw.tls_ca)?
-                .optional(),
-            listen: from
-                .find_with("listen", serve.listen, raw.listen, setting::parse_addr)?
-                .or(loopback_addr(9009)),
-            http: from
-                .find_with("http", serve.http, raw.http, setting::parse_addr)?
-                .or(loopback_addr(9010)),
-            durability: from
-                .find_with(
-                    "durability",
-                    serve.durability,
-                    raw.durability,
-                    setting::parse_durability,
-                )?
-                .or(Durability::Fsync),
-            memory_budget: from
-                .find_with(
-                    "memory-budget",
-                    serve.memory_budget,
-                    raw.memory_budget,
-                    memory::parse_budget,
-                )?
-                .or_else(|| Ok(memory::default_budget_bytes()))?,
+        let data = from.find_parsed("data", reach.data.clone(), raw.data)?;
+        let server = from.find_text("server", reach.server.clone(), raw.server);
+        // The file has no key for the token: its mode is not checked, so others may read it.
+        let token = from.find_text("token", reach.token.clone(), None);
+        let durability = from.find_with(
+            "durability",
+            serve.durability,
+            raw.durability,
+            setting::parse_durability,
+        )?;
+        let memory_budget = from.find_with(
+            "memory-budget",
+            serve.memory_budget,
+            raw.memory_budget,
+            memory::parse_budget,
+        )?;
+        Ok(Self {
+            data: data.or_else(|| default_data_dir(from.env))?,
+            server: server.optional(),
+            token: token.optional(),
+            tls_ca: from.find_optional_path("tls-ca", reach.tls_ca.as_ref(), raw.tls_ca)?,
+            listen: from.find_addr("listen", serve.listen, raw.listen, BINARY_PORT)?,
+            http: from.find_addr("http", serve.http, raw.http, HTTP_PORT)?,
+            durability: durability.or(Durability::Fsync),
+            memory_budget: memory_budget.or_else(|| Ok(memory::default_budget_bytes()))?,
             strict_types: from.find_switch("strict-types", serve.strict_types, raw.strict_types)?,
             no_auth: from.find_switch("no-auth", serve.no_auth, raw.no_auth)?,
-            tls_cert: from
-                .find_path("tls-cert", serve.tls_cert.clone(), raw.tls_cert)?
-                .optional(),
-            tls_key: from
-                .find_path("tls-key", serve.tls_key.clone(), raw.tls_key)?
-                .optional(),
+            tls_cert: from.find_optional_path("tls-cert", serve.tls_cert.as_ref(), raw.tls_cert)?,
+            tls_key: from.find_optional_path("tls-key", serve.tls_key.as_ref(), raw.tls_key)?,
             allow_host: from.find_list("allow-host", &serve.allow_host, raw.allow_host),
             allow_origin: from.find_list("allow-origin", &serve.allow_origin, raw.allow_origin),
             broker: raw.broker.unwrap_or_default().resolve(from)?,
             desktop: raw.desktop.unwrap_or_default().resolve(from)?,
+            runs,
             limits: limit_settings.limits(),
             limit_settings,
             presets,
-            file: path.clone(),
-        };
-        config.check_tls_pair()?;
-        Ok(config)
+            file: from.file.to_owned(),
+        })
     }
 
     fn check_tls_pair(&self) -> Result<()> {
@@ -245,10 +250,9 @@ impl Config {
         if self.tls_cert.value.is_some() == self.tls_key.value.is_some() {
             return Ok(());
         }
-        let failure = Failure::usage("TLS needs a certificate and its key");
-        Err(failure
+        Failure::usage("TLS needs a certificate and its key")
             .hint("give both --tls-cert and --tls-key, or neither")
-            .into())
+            .fail()
     }
 
     /// Every setting, for `config show`. The token's text is never shown.
@@ -256,6 +260,7 @@ impl Config {
         let mut rows = self.general_rows();
         rows.extend(self.broker.rows());
         rows.extend(self.desktop.rows());
+        rows.extend(self.runs.rows());
         rows.extend(self.limit_settings.rows());
         rows
     }
@@ -285,17 +290,12 @@ impl Config {
     }
 }
 
-fn loopback_addr(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
-}
-
 fn file_path(reach: &ReachFlags, env: Environment<'_>) -> Result<PathBuf> {
-    if let Some(path) = reach
-        .config
-        .clone()
-        .or_else(|| env("TURNKEEP_CONFIG").map(PathBuf::from))
-    {
-        return Ok(path);
+    if let Some(path) = &reach.config {
+        return Ok(path.clone());
+    }
+    if let Some(path) = env("TURNKEEP_CONFIG") {
+        return Ok(path.into());
     }
     Ok(xdg_dir(env, "XDG_CONFIG_HOME", ".config")?.join("turnkeep/config.toml"))
 }
@@ -305,18 +305,18 @@ fn default_data_dir(env: Environment<'_>) -> Result<PathBuf> {
 }
 
 fn xdg_dir(env: Environment<'_>, variable: &str, below_home: &str) -> Result<PathBuf> {
-    let named = env(variable)
-        .map(PathBuf::from)
-        // The XDG specification says that a relative path is to be ignored.
-        .filter(|path| path.is_absolute());
-    let found = named.or_else(|| env("HOME").map(|home| PathBuf::from(home).join(below_home)));
-    found.ok_or_else(|| {
-        Failure::usage(format!("neither {variable} nor HOME is set"))
-            .hint(
-                "name the data directory with --data DIR and the configuration with --config FILE",
-            )
-            .into()
-    })
+    // The XDG specification says that a relative path is to be ignored.
+    if let Some(named) = env(variable).map(PathBuf::from)
+        && named.is_absolute()
+    {
+        return Ok(named);
+    }
+    if let Some(home) = env("HOME") {
+        return Ok(PathBuf::from(home).join(below_home));
+    }
+    Failure::usage(format!("neither {variable} nor HOME is set"))
+        .hint("name the data directory with --data DIR and the configuration with --config FILE")
+        .fail()
 }
 
 #[cfg(test)]

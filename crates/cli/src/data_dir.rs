@@ -88,31 +88,41 @@ impl DataDir {
         })
     }
 
+    /// Refuses a directory that must not be opened as a store: half-filled, or not readable.
+    pub(crate) fn refuse_unusable(&self) -> Result<()> {
+        self.refuse_unfinished()?;
+        self.refuse_unreadable()
+    }
+
+    /// Whether another process holds the lock at the moment.
+    pub(crate) fn is_held(&self) -> bool {
+        let lock = DataDirLock::acquire(&self.path);
+        matches!(lock, Err(LockError::Held { .. }))
+    }
+
     /// Refuses a directory that an import or a repair began to fill and did not finish.
     pub(crate) fn refuse_unfinished(&self) -> Result<()> {
         if !self.path.join("log/UNFINISHED").exists() {
             return Ok(());
         }
+        let path = self.path.display();
         let unfinished = turnkeep_store::OpenError::Unfinished;
-        let failure = Failure::new(format!("{}: {unfinished}", self.path.display()));
-        Err(failure
-            .hint(format!("nothing in {} is complete", self.path.display()))
-            .into())
+        Failure::new(format!("{path}: {unfinished}"))
+            .hint(format!("nothing in {path} is complete"))
+            .fail()
     }
 
     /// Refuses a log that this user may not read. Without this check it would look damaged.
-    pub(crate) fn refuse_unreadable(&self) -> Result<()> {
+    fn refuse_unreadable(&self) -> Result<()> {
         let log = self.path.join("log");
         let entries = match fs::read_dir(&log) {
             Ok(entries) => entries,
             Err(error) => return refuse_denied(&log, &error),
         };
-        for entry in entries
-            .filter_map(Result::ok)
-            .filter(|entry| entry.path().is_file())
-        {
-            if let Err(error) = File::open(entry.path()) {
-                refuse_denied(&entry.path(), &error)?;
+        let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+        for file in paths.filter(|path| path.is_file()) {
+            if let Err(error) = File::open(&file) {
+                refuse_denied(&file, &error)?;
             }
         }
         Ok(())
@@ -135,7 +145,7 @@ impl DataDir {
         if let Some(token) = self.token()? {
             return Ok(token);
         }
-        let token = hex::encode(random_bytes()?);
+        let token = hex::encode(random_bytes::<32>()?);
         let path = self.path.join("token");
         write_private(&path, format!("{token}\n").as_bytes())
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -202,11 +212,9 @@ fn refuse_denied(path: &Path, error: &io::Error) -> Result<()> {
     if error.kind() != ErrorKind::PermissionDenied {
         return Ok(());
     }
-    Err(
-        Failure::new(format!("cannot read {}: {error}", path.display()))
-            .hint(DENIED_HINT)
-            .into(),
-    )
+    Failure::new(format!("cannot read {}: {error}", path.display()))
+        .hint(DENIED_HINT)
+        .fail()
 }
 
 fn create_private_dir(path: &Path) -> io::Result<()> {
@@ -217,20 +225,14 @@ fn create_private_dir(path: &Path) -> io::Result<()> {
 /// who can write to the directory could put a link or a file under a predictable one.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.new", hex::encode(&random_bytes()?[..8])));
+    name.push(format!(".{}.new", hex::encode(random_bytes::<8>()?)));
     let beside = path.with_file_name(name);
-    let mut file = OpenOptions::new()
+    let file = OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(&beside)?;
-    let written = (|| {
-        // Whatever the umask took away.
-        file.set_permissions(fs::Permissions::from_mode(0o600))?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)
-    })();
+    let written = fill_private(file, bytes).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         // The first error counts; a rest that stays is only untidy.
         fs::remove_file(&beside).ok();
@@ -238,9 +240,17 @@ fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(written?)
 }
 
+fn fill_private(mut file: File, bytes: &[u8]) -> io::Result<()> {
+    // The umask may have removed bits from the mode of the new file.
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    file.write_all(bytes)?;
+    // Without the sync, a power loss after the rename could leave an empty file under the name.
+    file.sync_all()
+}
+
 /// Random bytes that cannot be guessed.
-pub(crate) fn random_bytes() -> Result<[u8; 32]> {
-    let mut random = [0; 32];
+pub(crate) fn random_bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut random = [0; N];
     let read = File::open("/dev/urandom").and_then(|mut source| source.read_exact(&mut random));
     read.context("cannot read random bytes from /dev/urandom")?;
     Ok(random)

@@ -40,7 +40,21 @@ impl Failure {
         self.hint = Some(hint.into());
         self
     }
+
+    /// This failure as the result of a function that has a value otherwise.
+    pub(crate) fn fail<T>(self) -> anyhow::Result<T> {
+        Err(self.into())
+    }
+
+    fn exit_code(&self) -> u8 {
+        if self.usage { USAGE_CODE } else { FAILURE_CODE }
+    }
 }
+
+/// Exit codes. The code of wrong usage is clap's own, so a script sees one code whoever finds the
+/// mistake.
+const FAILURE_CODE: u8 = 1;
+const USAGE_CODE: u8 = 2;
 
 /// The error of a check that worked, found problems and has already printed them. Only the exit code
 /// is left to set.
@@ -55,29 +69,29 @@ pub(crate) fn report_error(error: &anyhow::Error, is_json: bool) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     if error.is::<ProblemsReported>() {
-        return ExitCode::from(1);
+        return ExitCode::from(FAILURE_CODE);
     }
-    let failure = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<Failure>());
-    let refused = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<HttpRefusal>());
-    let hint = failure.and_then(|failure| failure.hint.clone());
-    let hint = hint
-        .or_else(|| refused.and_then(HttpRefusal::hint))
-        .or_else(|| io_hint(error));
+    let hint = find_hint(error);
     if is_json {
         eprintln!("{}", json!({ "error": format!("{error:#}"), "hint": hint }));
     } else {
         eprintln!("error: {error:#}");
         hint.inspect(|hint| eprintln!("hint: {hint}"));
     }
-    ExitCode::from(if failure.is_some_and(|failure| failure.usage) {
-        2
-    } else {
-        1
-    })
+    let failure = find_cause::<Failure>(error);
+    ExitCode::from(failure.map_or(FAILURE_CODE, Failure::exit_code))
+}
+
+/// The first cause of an error that has this type. Context may have been added around it.
+fn find_cause<E: std::error::Error + 'static>(error: &anyhow::Error) -> Option<&E> {
+    error.chain().find_map(|cause| cause.downcast_ref())
+}
+
+/// What the person can do. A command's own hint wins, because it knows what the person wanted.
+fn find_hint(error: &anyhow::Error) -> Option<String> {
+    let own = find_cause::<Failure>(error).and_then(|failure| failure.hint.clone());
+    own.or_else(|| find_cause::<HttpRefusal>(error)?.hint())
+        .or_else(|| io_hint(error))
 }
 
 /// Ends the command because its command line is wrong or asks for help.
@@ -89,31 +103,26 @@ pub(crate) fn end_by_usage(error: &clap::Error, is_json: bool) -> ! {
     let said = error.render().to_string();
     // clap separates the error, its tip and the usage by empty lines; only the first two are useful
     // in JSON.
-    let mut parts = said
-        .trim()
-        .split("\n\n")
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut parts = said.trim().split("\n\n").map(join_lines);
     let what = parts.next().unwrap_or_default();
     let what = what.strip_prefix("error: ").unwrap_or(&what);
     eprintln!("{}", json!({ "error": what, "hint": parts.next() }));
     std::process::exit(error.exit_code())
 }
 
+fn join_lines(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// The hint for an I/O error that has none of its own.
 fn io_hint(error: &anyhow::Error) -> Option<String> {
-    let io = error
-        .chain()
-        .find_map(|cause| cause.downcast_ref::<std::io::Error>())?;
-    match io.kind() {
-        ErrorKind::NotFound => {
-            Some("check the name, and in which directory the command runs".to_owned())
-        }
-        ErrorKind::PermissionDenied => {
-            Some("check who owns it, or run the command as that user".to_owned())
-        }
-        ErrorKind::StorageFull => Some("free some space and try again".to_owned()),
-        _ => None,
-    }
+    let hint = match find_cause::<std::io::Error>(error)?.kind() {
+        ErrorKind::NotFound => "check the name, and in which directory the command runs",
+        ErrorKind::PermissionDenied => "check who owns it, or run the command as that user",
+        ErrorKind::StorageFull => "free some space and try again",
+        _ => return None,
+    };
+    Some(hint.to_owned())
 }
 
 /// Whether the reader of our output has closed the pipe, as `head` does. That is not a failure.

@@ -3,7 +3,9 @@
 //! It must be empty, apart from the files that a server makes before its first write. If the import
 //! or the repair fails, the directory is left as it was: everything that was made here is removed.
 
+use std::ffi::OsString;
 use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
@@ -31,15 +33,11 @@ impl FreshDir {
         refuse_content(&dir)?;
         let path = std::path::absolute(dir.path()).context("cannot name the data directory")?;
         // The order matters for the removal: first the content, then the directories around it.
-        let files = ["log", "LOCK"].map(|name| path.join(name));
+        let content = ["log", "LOCK"].map(|name| path.join(name)).into_iter();
         let folders = path.ancestors().map(Path::to_owned);
-        let made: Vec<_> = files
-            .into_iter()
-            .chain(folders)
-            .filter(|path| !path.exists())
-            .collect();
-        let locked = dir.create().and_then(|()| block_on(local::lock_dir(&dir)));
-        match locked {
+        let all = content.chain(folders);
+        let made: Vec<_> = all.filter(|path| !path.exists()).collect();
+        match dir.create().and_then(|()| block_on(local::lock_dir(&dir))) {
             Ok(lock) => Ok(Self {
                 dir,
                 made,
@@ -87,27 +85,31 @@ fn remove_made(made: &[PathBuf]) {
 }
 
 fn refuse_content(dir: &DataDir) -> Result<()> {
-    let path = dir.path();
+    let path = dir.path().display();
     dir.refuse_unfinished()?;
     if dir.has_log() {
-        let failure = Failure::new(format!("{} holds a store already", path.display()));
-        return Err(failure.hint(EMPTY_HINT).into());
+        return Failure::new(format!("{path} holds a store already"))
+            .hint(EMPTY_HINT)
+            .fail();
     }
-    let entries = match fs::read_dir(path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    let names = match names_in(dir.path()) {
+        Ok(names) => names,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {path}")),
     };
-    for entry in entries {
-        let name = entry
-            .with_context(|| format!("cannot read {}", path.display()))?
-            .file_name();
-        // A server that stopped before its first write leaves these.
-        if !["LOCK", "token", "run"].iter().any(|ours| name == *ours) {
-            let name = name.to_string_lossy();
-            let failure = Failure::new(format!("{} is not empty: it holds {name}", path.display()));
-            return Err(failure.hint(EMPTY_HINT).into());
-        }
-    }
-    Ok(())
+    // A server that stopped before its first write leaves these.
+    let is_foreign = |name: &&OsString| !["LOCK", "token", "run"].iter().any(|own| *name == own);
+    let Some(name) = names.iter().find(is_foreign) else {
+        return Ok(());
+    };
+    let name = name.to_string_lossy();
+    Failure::new(format!("{path} is not empty: it holds {name}"))
+        .hint(EMPTY_HINT)
+        .fail()
+}
+
+fn names_in(dir: &Path) -> io::Result<Vec<OsString>> {
+    fs::read_dir(dir)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect()
 }

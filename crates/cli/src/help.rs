@@ -12,7 +12,7 @@ const COLUMNS: usize = 80;
 const DESCRIPTION_AT: usize = 15;
 
 /// The commands, grouped by their purpose. A test checks that each command is in one group.
-const GROUPS: [(&str, &[&str]); 4] = [
+const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Store",
         &["ctx", "log", "append", "show", "blob", "registry"],
@@ -27,6 +27,10 @@ const GROUPS: [(&str, &[&str]); 4] = [
     (
         "Ledger",
         &["world", "invoke", "stream", "search", "capsule", "mcp"],
+    ),
+    (
+        "Agents",
+        &["run", "node", "edge", "approvals", "inbox", "diff", "why"],
     ),
     (
         "Operate",
@@ -60,22 +64,26 @@ pub(crate) fn arrange_help(cli: Command) -> Command {
 /// The commands in their groups, each with what it does.
 fn command_groups(cli: &Command) -> String {
     let header = cli.get_styles().get_header();
-    let literal = cli.get_styles().get_literal();
     let mut lines = Vec::new();
     for (title, names) in GROUPS {
         lines.push(format!("{header}{title}:{header:#}"));
-        for name in names {
-            let about = cli.find_subcommand(name).and_then(Command::get_about);
-            let about = about.map(ToString::to_string).unwrap_or_default();
-            let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
-            let about = wrap_text(&about, COLUMNS - DESCRIPTION_AT);
-            let about = about.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
-            lines.push(format!("  {literal}{name}{literal:#}{padding}{about}"));
-        }
+        lines.extend(names.iter().map(|name| command_entry(cli, name)));
         lines.push(String::new());
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// A command's name and, beside it, what it does.
+fn command_entry(cli: &Command, name: &str) -> String {
+    let literal = cli.get_styles().get_literal();
+    let about = cli.find_subcommand(name).and_then(Command::get_about);
+    let about = about.map(ToString::to_string).unwrap_or_default();
+    let about = wrap_text(&about, COLUMNS - DESCRIPTION_AT);
+    let about = about.join(&format!("\n{}", " ".repeat(DESCRIPTION_AT)));
+    // Not by `{:width$}`, which would count the bytes of the colours.
+    let padding = " ".repeat(DESCRIPTION_AT.saturating_sub(name.len() + 2));
+    format!("  {literal}{name}{literal:#}{padding}{about}")
 }
 
 /// A command and those below it with examples that fit.
@@ -115,24 +123,22 @@ fn fit_example(example: &str) -> Vec<String> {
     let Some(remark) = remark else {
         return break_command(&command);
     };
-    let padding = example
-        .find(&remark)
-        .unwrap_or_default()
-        .saturating_sub("# ".len());
-    let padding = padding.saturating_sub(command.chars().count()).max(2);
-    let whole = format!("  {command}{}# {remark}", " ".repeat(padding));
+    let remark_at = example.find(&remark).unwrap_or_default();
+    let mark_at = remark_at.saturating_sub("# ".len());
+    let padding = mark_at.saturating_sub(command.chars().count()).max(2);
+    let aligned = format!("  {command}{}# {remark}", " ".repeat(padding));
     let tight = format!("  {command}  # {remark}");
     // The remark keeps its column if it fits there, else it moves next to the command.
-    if let Some(line) = [whole, tight]
-        .into_iter()
-        .find(|line| line.chars().count() <= COLUMNS)
-    {
+    let fits = |line: &String| line.chars().count() <= COLUMNS;
+    if let Some(line) = [aligned, tight].into_iter().find(fits) {
         return vec![line];
     }
-    let above = wrap_text(&remark, COLUMNS - "  # ".len())
-        .into_iter()
-        .map(|line| format!("  # {line}"));
-    above.chain(break_command(&command)).collect()
+    let mut lines = Vec::new();
+    for line in wrap_text(&remark, COLUMNS - "  # ".len()) {
+        lines.push(format!("  # {line}"));
+    }
+    lines.extend(break_command(&command));
+    lines
 }
 
 /// A command, and what is said about it.
@@ -146,24 +152,20 @@ impl Example {
     fn parse(example: &str) -> Self {
         let marks = ["  # ", "  "];
         let found = marks.iter().find_map(|mark| example.split_once(mark));
-        let Some((command, remark)) = found else {
-            return Self {
-                command: example.trim_end().to_owned(),
-                remark: None,
-            };
-        };
-        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let remark = words(remark.trim_start_matches([' ', '#']));
+        let (command, remark) = found.unwrap_or((example, ""));
+        let command = command.trim_end().to_owned();
+        let words = remark.trim_start_matches([' ', '#']).split_whitespace();
+        let remark = words.collect::<Vec<_>>().join(" ");
         // Options that continue the command on another line are not a remark.
         if remark.starts_with('-') {
             return Self {
-                command: format!("{} {remark}", command.trim_end()),
+                command: format!("{command} {remark}"),
                 remark: None,
             };
         }
         Self {
-            command: command.trim_end().to_owned(),
-            remark: Some(remark),
+            command,
+            remark: found.map(|_| remark),
         }
     }
 }

@@ -29,11 +29,8 @@ pub(crate) fn call_as(call: Call, person: Option<&str>) -> Call {
 
 /// A new random id for a request.
 pub(crate) fn fresh_id() -> Result<String> {
-    let random = random_bytes()?;
-    Ok(format!(
-        "cli-{}",
-        hex::encode(random.get(..16).unwrap_or(&random))
-    ))
+    // 128 bits cannot collide by accident.
+    Ok(format!("cli-{}", hex::encode(random_bytes::<16>()?)))
 }
 
 /// An envelope with the operator's words, which may be empty.
@@ -117,29 +114,27 @@ impl Cast {
         if !self.is_closed {
             return Ok(named.to_owned());
         }
-        let failure = Failure::usage(format!(
-            "there is no person `{}` in this world",
-            printable(named)
-        ));
-        Err(failure
+        let named = printable(named);
+        Failure::usage(format!("there is no person `{named}` in this world"))
             .hint(format!("there are: {}", self.names_text()))
-            .into())
+            .fail()
     }
 
     fn names_text(&self) -> String {
-        let persons = self.persons.iter().take(NAMED_MAX).map(String::as_str);
-        let mut names: Vec<String> = persons.map(str::to_owned).collect();
-        if let Some(more) = self
-            .persons
-            .len()
-            .checked_sub(NAMED_MAX)
-            .filter(|more| *more > 0)
-        {
+        let mut names: Vec<String> = self.persons.iter().take(NAMED_MAX).cloned().collect();
+        let more = self.persons.len() - names.len();
+        if more > 0 {
             names.push(format!("{more} more"));
         }
         names.push(printable(self.display_name(OPERATOR)));
         names.join(", ")
     }
+}
+
+pub(crate) fn print_entries(entries: &[Value], cast: &Cast, out: &mut Output) -> Result<()> {
+    entries
+        .iter()
+        .try_for_each(|entry| print_entry(entry, cast, out))
 }
 
 /// Prints an entry: its id, its time, its author, its audience, and its text.
@@ -176,9 +171,8 @@ fn audience_text(entry: &Value, cast: &Cast) -> String {
     let Some(visibility) = entry.get("visibility") else {
         return String::new();
     };
-    let readers = list_at(visibility, "/visible_to")
-        .iter()
-        .filter_map(Value::as_str);
+    let readers = list_at(visibility, "/visible_to").iter();
+    let readers = readers.filter_map(Value::as_str);
     let readers: Vec<_> = readers
         .map(|reader| printable(cast.display_name(reader)))
         .collect();

@@ -8,8 +8,10 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::Result;
 use turnkeep_journal::{DataDirLock, FileStorage, LockError, ReadOnlyStorage, Storage, TornTail};
-use turnkeep_server::broker::{RunningBroker, TurnKeeper};
-use turnkeep_server::{Auth, MemoryBudget, Running, ServeError, ServerConfig, TlsFiles, Token};
+use turnkeep_server::broker::{NodeChat, RunningBroker, TurnKeeper};
+use turnkeep_server::{
+    Auth, MemoryBudget, Running, RunsConfig, ServeError, ServerConfig, TlsFiles, Token,
+};
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
 
@@ -36,6 +38,23 @@ pub(crate) enum Access {
     ReadOnly,
 }
 
+impl Access {
+    fn token(&self, dir: &DataDir) -> Result<String> {
+        match self {
+            Self::Locked(_) => dir.ensure_token(),
+            // A read-only directory cannot keep a token, and only this command needs one.
+            Self::ReadOnly => Ok(hex::encode(random_bytes::<32>()?)),
+        }
+    }
+
+    fn open_store(&self, config: &Config, dir: &DataDir) -> Result<Store> {
+        match self {
+            Self::Locked(_) => open_store(config, dir),
+            Self::ReadOnly => open_read_only(config, dir),
+        }
+    }
+}
+
 /// The machine's clock.
 pub(crate) struct WallClock;
 
@@ -60,30 +79,25 @@ impl LocalServer {
         dir: &DataDir,
         need: Need,
     ) -> Result<Self> {
-        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        let any_port = SocketAddr::from(([127, 0, 0, 1], 0));
         let server = ServerConfig {
             // Two commands may run at the same time, so no port can be fixed.
-            tcp_addr: any,
-            http_addr: any,
+            tcp_addr: any_port,
+            http_addr: any_port,
+            // The connection stays inside this process, and the certificate may not name the
+            // loopback address.
+            tls: None,
+            runs: RunsConfig {
+                is_served: false,
+                ..config.runs.to_config()
+            },
             ..server_config(config)
         };
         let access = match need {
             Need::Read => lock_or_read_only(dir).await?,
             Need::Change | Need::Write => Access::Locked(create_and_lock(dir).await?),
         };
-        Self::start_with(
-            config,
-            dir,
-            ServerConfig {
-                // The connection stays inside this process, and the certificate may not name the
-                // loopback address.
-                tls: None,
-                ..server
-            },
-            AuthMode::Token,
-            access,
-        )
-        .await
+        Self::start_with(config, dir, server, AuthMode::Token, access).await
     }
 
     /// Opens the directory and serves it as configured.
@@ -104,26 +118,13 @@ impl LocalServer {
         auth: AuthMode,
         access: Access,
     ) -> Result<Self> {
-        let token = match access {
-            Access::Locked(_) => dir.ensure_token()?,
-            // A read-only directory cannot keep a token, and only this command needs one.
-            Access::ReadOnly => hex::encode(random_bytes()?),
+        let token = access.token(dir)?;
+        let store = access.open_store(config, dir)?;
+        let server = ServerConfig {
+            auth: auth.with_token(&token),
+            ..server
         };
-        let auth = match auth {
-            AuthMode::Token => Auth::Token(Token::new(&token)),
-            AuthMode::Off => Auth::Off(Some(Token::new(&token))),
-        };
-        let store = match access {
-            Access::Locked(_) => open_store(config, dir)?,
-            Access::ReadOnly => open_read_only(config, dir)?,
-        };
-        let serving = turnkeep_server::serve(
-            ServerConfig { auth, ..server },
-            store.clone(),
-            Arc::new(WallClock),
-        )
-        .await;
-        match serving {
+        match turnkeep_server::serve(server, store.clone(), Arc::new(WallClock)).await {
             Ok(running) => Ok(Self {
                 running,
                 store,
@@ -131,8 +132,9 @@ impl LocalServer {
                 _access: access,
             }),
             Err(error) => {
+                // Without this, the writer thread would keep the store open.
                 store.close();
-                Err(explain_serve_error(&error).into())
+                explain_serve_error(&error).fail()
             }
         }
     }
@@ -158,6 +160,11 @@ impl LocalServer {
     /// Keeps captured turns in this store.
     pub(crate) fn turn_keeper(&self) -> Arc<dyn TurnKeeper> {
         self.running.turn_keeper()
+    }
+
+    /// Sends messages to the nodes of this server's runs.
+    pub(crate) fn node_chat(&self) -> Arc<dyn NodeChat> {
+        self.running.node_chat()
     }
 
     pub(crate) fn token(&self) -> &str {
@@ -188,22 +195,18 @@ impl LocalServer {
 /// Explains why the server does not start. If the port belongs to another turnkeep server of this
 /// user, the message names that server.
 fn explain_serve_error(error: &ServeError) -> Failure {
-    let taken = match error {
-        ServeError::Bind { addr, source } if source.kind() == ErrorKind::AddrInUse => {
-            listener::find_turnkeep_on(*addr).map(|listener| (addr, listener))
-        }
-        _ => None,
-    };
-    let Some((addr, Listener { pid, data })) = taken else {
-        return Failure::new(error.to_string()).hint(serve_hint(error));
-    };
-    let whose = data
-        .map(|data| format!(" of {}", data.display()))
-        .unwrap_or_default();
-    let failure = Failure::new(format!(
-        "{addr} is taken by the turnkeep server{whose}, process {pid}"
-    ));
-    failure.hint(format!("stop that one, or {}", serve_hint(error)))
+    if let ServeError::Bind { addr, source } = error
+        && source.kind() == ErrorKind::AddrInUse
+        && let Some(Listener { pid, data }) = listener::find_turnkeep_on(*addr)
+    {
+        let whose = data.map(|data| format!(" of {}", data.display()));
+        let whose = whose.unwrap_or_default();
+        return Failure::new(format!(
+            "{addr} is taken by the turnkeep server{whose}, process {pid}"
+        ))
+        .hint(format!("stop that one, or {}", serve_hint(error)));
+    }
+    Failure::new(error.to_string()).hint(serve_hint(error))
 }
 
 fn serve_hint(error: &ServeError) -> &'static str {
@@ -222,6 +225,17 @@ enum AuthMode {
     Off,
 }
 
+impl AuthMode {
+    fn with_token(self, token: &str) -> Auth {
+        let token = Token::new(token);
+        match self {
+            Self::Token => Auth::Token(token),
+            // A caller who shows a token is still checked: a wrong one is a mistake.
+            Self::Off => Auth::Off(Some(token)),
+        }
+    }
+}
+
 fn server_config(config: &Config) -> ServerConfig {
     let files = config
         .tls_cert
@@ -238,6 +252,7 @@ fn server_config(config: &Config) -> ServerConfig {
         strict_types: config.strict_types.value,
         limits: config.limits.clone(),
         data_dir: config.data.value.display().to_string(),
+        runs: config.runs.to_config(),
         ..ServerConfig::default()
     }
 }
@@ -263,19 +278,23 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
             }
             Err(error) => error,
         };
+        // Asked again each time: the holder may have become a server, or may have gone.
         let server = server_on(dir).await;
-        // Waiting helps only if the holder will release the lock soon.
-        let tries_max = match (&error, &server) {
-            (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
-            (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
-            (LockError::Held { .. }, Some(_))
-            | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
-        };
-        if tries >= tries_max {
-            return Err(explain_lock_error(&error, server.as_ref()).into());
+        if tries >= lock_tries_max(&error, server.as_ref()) {
+            return explain_lock_error(&error, server.as_ref()).fail();
         }
         tries += 1;
         tokio::time::sleep(LOCK_PAUSE).await;
+    }
+}
+
+/// How often to try. Waiting helps only if the holder will release the lock soon.
+fn lock_tries_max(error: &LockError, server: Option<&ServerNote>) -> u32 {
+    match (error, server) {
+        (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
+        (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
+        (LockError::Held { .. }, Some(_))
+        | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,
     }
 }
 
@@ -306,15 +325,9 @@ async fn create_and_lock(dir: &DataDir) -> Result<DataDirLock> {
 /// Opens a directory for reading only. A directory that cannot be written needs no lock, and could
 /// not hold one.
 pub(crate) async fn lock_or_read_only(dir: &DataDir) -> Result<Access> {
-    let is_held = || {
-        matches!(
-            DataDirLock::acquire(dir.path()),
-            Err(LockError::Held { .. })
-        )
-    };
     // A lock that is held proves that somebody can write there, so a server should be asked
     // instead.
-    if dir.is_read_only() && !is_held() {
+    if dir.is_read_only() && !dir.is_held() {
         eprintln!(
             "note: {} is read-only: it is read without its lock",
             dir.path().display()
@@ -368,8 +381,7 @@ fn store_options(config: &Config) -> Result<Options> {
 }
 
 fn open_store_in(dir: &DataDir, storage: Arc<dyn Storage>, options: &Options) -> Result<Store> {
-    dir.refuse_unfinished()?;
-    dir.refuse_unreadable()?;
+    dir.refuse_unusable()?;
     let opened = Store::open(storage, options, Arc::new(WallClock));
     let store = opened.map_err(|error| {
         Failure::new(format!("cannot open the store in {}: {error}", dir.path().display()))

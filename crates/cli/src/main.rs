@@ -62,6 +62,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
   turnkeep wrap -- claude              # run an agent and capture its turns
   turnkeep sessions                    # what the wrapped agents do
   turnkeep invoke default \"Good morning.\"   # speak in a world
+  turnkeep run new \"Fix the failing test\"   # let an agent work on it
 
 Things are named the same way everywhere: ctx:12, turn:345 and blob:af13 in the store, and among captured \
 turns @last, review or 3f2a for a session and review:3 for a turn. docs/broker.md has the whole grammar.
@@ -91,7 +92,13 @@ pub(crate) struct Cli {
     command: commands::TurnkeepCommand,
 }
 
+/// The name under which this binary is the scripted agent.
+const SCRIPTED_AGENT: &str = "turnkeep-agent-script";
+
 fn main() -> ExitCode {
+    if is_called(SCRIPTED_AGENT) {
+        return turnkeep_agent_script::run_program(std::env::args().skip(1).collect());
+    }
     // Everything after `--` belongs to the wrapped program.
     let args: Vec<OsString> = std::env::args_os().take_while(|arg| arg != "--").collect();
     let is_json = args.iter().any(|arg| arg == "--json");
@@ -117,6 +124,12 @@ fn main() -> ExitCode {
             failure::report_error(&error, app.out.is_json())
         }
     }
+}
+
+/// Whether the program was started under this name, by a link to it.
+fn is_called(name: &str) -> bool {
+    let path = std::env::args_os().next();
+    path.is_some_and(|path| std::path::Path::new(&path).file_name() == Some(name.as_ref()))
 }
 
 /// Whether the environment forbids colours.

@@ -10,6 +10,8 @@
 //! | `12` | where only a context is possible, `ctx:12`; where only a turn of the store is, `turn:12` |
 //! | `af13` | where only a blob is possible, `blob:af13` |
 //!
+//! Runs, nodes and approvals are named in the same way; `commands/run/names.rs` finds them.
+//!
 //! Where a captured turn is wanted, a session alone means its latest turn. This module decides only
 //! what kind of thing a text names. The broker or the store answers whether it exists.
 
@@ -169,18 +171,16 @@ fn parse_session(text: &str) -> Option<SessionName> {
 }
 
 fn parse_captured(text: &str) -> Option<CapturedName> {
-    let Some((of, number)) = text.rsplit_once(':') else {
-        return parse_session(text).map(|session| CapturedName {
-            session,
-            number: None,
-        });
+    let (session, number) = match text.rsplit_once(':') {
+        Some((session, number)) => (session, Some(number.parse().ok()?)),
+        None => (text, None),
     };
     // Turns of a session are counted from 1.
-    let number = number.parse().ok().filter(|number| *number > 0)?;
-    parse_session(of).map(|session| CapturedName {
-        session,
-        number: Some(number),
-    })
+    if number == Some(0) {
+        return None;
+    }
+    let session = parse_session(session)?;
+    Some(CapturedName { session, number })
 }
 
 /// The kind of a thing in words, and the command that takes it.
@@ -259,26 +259,25 @@ pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<Bl
     if let Some(hash) = prefix.whole() {
         return Ok(hash);
     }
-    let named = http
-        .json(Call::get("/v1/blobs").query("prefix", prefix.as_str()))
-        .await?;
-    let hashes = list_at(&named, "/hashes").iter();
+    let call = Call::get("/v1/blobs").query("prefix", prefix.as_str());
+    let answer = http.json(call).await?;
+    let hashes = list_at(&answer, "/hashes").iter();
     let hashes: Vec<&str> = hashes.filter_map(Value::as_str).collect();
     match hashes[..] {
-        [] => Err(Failure::new(format!("no blob's hash begins with {prefix}")).into()),
+        [] => Failure::new(format!("no blob's hash begins with {prefix}")).fail(),
         [one] => Ok(one.parse()?),
-        // The server lists only the first few, so there may be more.
-        [..] => {
-            let many = hashes.len();
-            let failure = Failure::new(format!(
-                "the hashes of {many} or more blobs begin with {prefix}"
-            ));
-            let all: Vec<String> = hashes.iter().map(|hash| printable(hash)).collect();
-            Err(failure
-                .hint(format!("give more digits: {}", all.join(", ")))
-                .into())
-        }
+        [..] => ambiguous_prefix(prefix, &hashes).fail(),
     }
+}
+
+fn ambiguous_prefix(prefix: &BlobPrefix, hashes: &[&str]) -> Failure {
+    let all: Vec<String> = hashes.iter().map(|hash| printable(hash)).collect();
+    // The server lists only the first few, so there may be more.
+    let many = hashes.len();
+    Failure::new(format!(
+        "the hashes of {many} or more blobs begin with {prefix}"
+    ))
+    .hint(format!("give more digits: {}", all.join(", ")))
 }
 
 /// A label: `KEY=VALUE`; the value may be empty.

@@ -109,6 +109,11 @@ impl Output {
         self.line(value.to_string())
     }
 
+    /// Writes each JSON value on a line of its own, so that a program can read them one by one.
+    pub(crate) fn json_lines(&mut self, values: &[Value]) -> Result<()> {
+        values.iter().try_for_each(|value| self.json(value))
+    }
+
     /// Writes bytes as they are.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.out
@@ -149,10 +154,9 @@ impl Output {
         if !io::stdout().is_terminal() {
             return Ok(());
         }
-        let failure = Failure::new("these bytes are not text, and standard output is a terminal");
-        Err(failure
+        Failure::new("these bytes are not text, and standard output is a terminal")
             .hint("name a file, or send them on with > or |")
-            .into())
+            .fail()
     }
 
     /// Writes out what is buffered.
@@ -172,8 +176,7 @@ impl Output {
 
     /// Writes rows under a header, each column as wide as its widest cell.
     pub(crate) fn table(&mut self, header: &[&str], rows: &[Vec<String>]) -> Result<()> {
-        let head: Vec<String> = header.iter().map(|cell| (*cell).to_owned()).collect();
-        let mut lines = align_columns(&head, rows).into_iter();
+        let mut lines = align_columns(&owned_cells(header), rows).into_iter();
         let head = lines.next().unwrap_or_default();
         self.line(self.paint(Style::Faint, &head))?;
         lines.try_for_each(|line| self.line(line))
@@ -185,15 +188,10 @@ impl Output {
             return self.table(header, rows);
         };
         let (last, before) = header.split_last().unwrap_or((&"", &[]));
-        let taken = before.iter().enumerate().map(|(at, name)| {
-            let cells = rows
-                .iter()
-                .filter_map(|row| row.get(at))
-                .map(|cell| text_columns(cell));
-            cells.chain([name.len()]).max().unwrap_or(0) + COLUMN_GAP.len()
-        });
+        let widths = column_widths(&owned_cells(before), rows);
+        let taken: usize = widths.iter().map(|width| width + COLUMN_GAP.len()).sum();
         // At least as wide as its header, even if the line then wraps.
-        let left = columns.saturating_sub(taken.sum()).max(last.len());
+        let left = columns.saturating_sub(taken).max(last.len());
         let mut rows = rows.to_vec();
         for cell in rows.iter_mut().filter_map(|row| row.last_mut()) {
             *cell = shorten_to_columns(cell, left);
@@ -204,29 +202,37 @@ impl Output {
 
 const COLUMN_GAP: &str = "  ";
 
+fn owned_cells(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(|cell| (*cell).to_owned()).collect()
+}
+
 /// A head and rows as lines, each column as wide as its widest cell.
 fn align_columns(head: &[String], rows: &[Vec<String>]) -> Vec<String> {
-    let mut widths = vec![0; head.len()];
-    for row in rows.iter().map(Vec::as_slice).chain([head]) {
+    let widths = column_widths(head, rows);
+    let all = std::iter::once(head).chain(rows.iter().map(Vec::as_slice));
+    all.map(|row| align_row(row, &widths)).collect()
+}
+
+/// The width of the widest cell in each of the head's columns.
+fn column_widths(head: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths: Vec<usize> = head.iter().map(|cell| text_columns(cell)).collect();
+    for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = text_columns(cell).max(*width);
         }
     }
-    let line = |row: &[String]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| {
-            // `{:width$}` counts characters, but a terminal's columns are wanted.
-            let padding = " ".repeat(width - text_columns(cell).min(*width));
-            format!("{cell}{padding}")
-        });
-        cells
-            .collect::<Vec<_>>()
-            .join(COLUMN_GAP)
-            .trim_end()
-            .to_owned()
-    };
-    std::iter::once(line(head))
-        .chain(rows.iter().map(|row| line(row)))
-        .collect()
+    widths
+}
+
+fn align_row(row: &[String], widths: &[usize]) -> String {
+    let mut line = String::new();
+    for (cell, width) in row.iter().zip(widths) {
+        // `{:width$}` counts characters, but a terminal's columns are wanted.
+        let padding = " ".repeat(width - text_columns(cell).min(*width));
+        line.extend([cell, padding.as_str(), COLUMN_GAP]);
+    }
+    // Spaces at the end would wrap a line that just fits the terminal.
+    line.trim_end().to_owned()
 }
 
 /// A number of bytes for people: `17 B`, `4.2 KiB`.

@@ -6,6 +6,10 @@
 mod captured;
 pub(crate) mod graph;
 pub(crate) mod msgpack;
+pub(crate) mod run_event;
+pub(crate) mod run_screen;
+pub(crate) mod run_text;
+mod transcript;
 pub(crate) mod turn;
 
 /// The text with control characters escaped, so that it cannot command the terminal. Keeps tabs.

@@ -55,6 +55,7 @@ impl StoreSession {
     /// Finds the store's server. Starts one in this process if there is none.
     pub(crate) async fn open(config: &Config, need: Need) -> Result<Self> {
         let dir = DataDir::new(&config.data.value);
+        // Checked first: an empty token is refused wherever the store is.
         let given = given_token(config)?;
         if let Some(address) = &config.server.value {
             return Self::at_named_server(config, &dir, address);
@@ -67,13 +68,16 @@ impl StoreSession {
         if need != Need::Write && !dir.is_store() {
             return Err(dir.missing_store_error());
         }
-        let local = match LocalServer::start_for_command(config, &dir, need).await {
-            Ok(local) => local,
+        match LocalServer::start_for_command(config, &dir, need).await {
+            Ok(local) => Self::at_own_server(local, given),
             // Another server may have taken the lock since the first look.
-            Err(error) => return Self::at_running_server(config, &dir).await?.ok_or(error),
-        };
+            Err(error) => Self::at_running_server(config, &dir).await?.ok_or(error),
+        }
+    }
+
+    fn at_own_server(local: LocalServer, given_token: Option<String>) -> Result<Self> {
         // A given token must count here too: a person's token gives no more rights offline.
-        let token = given.unwrap_or_else(|| local.token().to_owned());
+        let token = given_token.unwrap_or_else(|| local.token().to_owned());
         let target = Target::parse(&local.http_addr().to_string(), Some(token), None)?;
         Ok(Self {
             http: Http::new(target),
@@ -93,13 +97,12 @@ impl StoreSession {
         if !dir.is_store() {
             return Err(dir.missing_store_error());
         }
-        let running = Self::at_running_server(config, &dir).await?;
-        running.ok_or_else(|| {
-            let failure = Failure::new(format!("no server runs on {}", dir.path().display()));
-            failure
-                .hint("start one with `turnkeep up`: new turns arrive through it")
-                .into()
-        })
+        if let Some(session) = Self::at_running_server(config, &dir).await? {
+            return Ok(session);
+        }
+        Failure::new(format!("no server runs on {}", dir.path().display()))
+            .hint("start one with `turnkeep up`: new turns arrive through it")
+            .fail()
     }
 
     /// Uses the server that `--server` names.
@@ -154,18 +157,7 @@ impl StoreSession {
             Some(binary) => binary.clone(),
             None => self.ask_binary().await?,
         };
-        let target = self.http.target();
-        let tls = target.ca_file().map(|ca| Tls {
-            ca_file: ca.to_owned(),
-            server_name: None,
-        });
-        let token = target.token().map(str::to_owned);
-        let options = Options {
-            token,
-            tls,
-            tag: "turnkeep-cli".to_owned(),
-            ..Options::default()
-        };
+        let options = binary_options(self.http.target());
         Client::connect(&binary, options).await.map_err(|error| {
             Failure::new(error.to_string())
                 .hint("the server says that its binary port is there: check that it can be reached from here")
@@ -207,6 +199,20 @@ pub(crate) async fn with_store<T>(
     done
 }
 
+/// The same token and certificates that HTTP uses.
+fn binary_options(target: &Target) -> Options {
+    let tls = target.ca_file().map(|ca| Tls {
+        ca_file: ca.to_owned(),
+        server_name: None,
+    });
+    Options {
+        token: target.token().map(str::to_owned),
+        tls,
+        tag: "turnkeep-cli".to_owned(),
+        ..Options::default()
+    }
+}
+
 /// The given token, or else the owner's token from the data directory.
 fn choose_token(config: &Config, dir: &DataDir) -> Result<Option<String>> {
     given_token(config)?.map_or_else(|| dir.token(), |given| Ok(Some(given)))
@@ -219,10 +225,9 @@ fn given_token(config: &Config) -> Result<Option<String>> {
     if given.as_ref().is_none_or(|token| !token.trim().is_empty()) {
         return Ok(given);
     }
-    let failure = Failure::usage(format!("the token is empty ({})", config.token.source));
-    Err(failure
+    Failure::usage(format!("the token is empty ({})", config.token.source))
         .hint("give the token's text; whoever gave you the token can mint another")
-        .into())
+        .fail()
 }
 
 /// The address in a server's note. Without `--tls-ca` the command trusts the server's own
@@ -257,24 +262,24 @@ pub(crate) fn input_name(path: &Path) -> String {
 
 /// Reads a file, or standard input for `-`.
 pub(crate) fn read_input(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = if path == Path::new("-") {
-        std::io::stdin()
-            .lock()
-            .take(INPUT_BYTES_MAX + 1)
-            .read_to_end(&mut bytes)
+    let name = input_name(path);
+    let bytes = if path == Path::new("-") {
+        read_bounded(std::io::stdin().lock())
     } else {
-        std::fs::File::open(path)
-            .and_then(|file| file.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes))
+        std::fs::File::open(path).and_then(read_bounded)
     };
-    read.with_context(|| format!("cannot read {}", input_name(path)))?;
+    let bytes = bytes.with_context(|| format!("cannot read {name}"))?;
     if bytes.len() as u64 > INPUT_BYTES_MAX {
-        return Err(Failure::new(format!(
-            "{} is larger than {INPUT_BYTES_MAX} bytes",
-            input_name(path)
-        ))
-        .into());
+        let message = format!("{name} is larger than {INPUT_BYTES_MAX} bytes");
+        return Failure::new(message).fail();
     }
+    Ok(bytes)
+}
+
+fn read_bounded(input: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // One byte more than allowed: it shows that the input is too large.
+    input.take(INPUT_BYTES_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

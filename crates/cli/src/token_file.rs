@@ -30,9 +30,8 @@ pub(crate) fn read_token(path: &Path) -> Result<Option<String>> {
     };
     check_file(path, &file)?;
     let mut text = String::new();
-    file.take(TOKEN_BYTES_MAX)
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {}", path.display()))?;
+    let read = file.take(TOKEN_BYTES_MAX).read_to_string(&mut text);
+    read.with_context(|| format!("cannot read {}", path.display()))?;
     let token = text.trim();
     if token.is_empty() {
         return Ok(None);

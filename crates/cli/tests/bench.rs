@@ -44,3 +44,8 @@ fn a_quick_run_over_a_ledger_fills_its_table_and_leaves_nothing_behind() {
     let report = check_quick_run(&["bench", "ledger"], 33);
     assert_eq!(report["leaks"], 0);
 }
+
+#[test]
+fn a_quick_run_over_runs_fills_its_table_and_leaves_nothing_behind() {
+    check_quick_run(&["bench", "runs"], 8);
+}

@@ -4,12 +4,21 @@
 //! In a `console` block a line that starts with `$ ` is a command and the lines up to the next one
 //! are what it prints. A line `...` stands for any number of lines, `[..]` within a line for any
 //! text.
+//!
+//! Before the first command for runs the test starts a server, as the README tells the reader to. The
+//! agent program is the scripted agent, so the session needs no model and no network.
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[allow(dead_code, reason = "each test file uses a part of it")]
+#[path = "sandbox/mod.rs"]
+mod sandbox;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+use sandbox::{ServerProcess, UP};
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -71,20 +80,52 @@ fn matches(expect: &[String], actual: &[&str]) -> bool {
     }
 }
 
+/// What the agent of the README does.
+const AGENT: &str = r#"
+[[turn]]
+steps = [
+    { say = "I will write the file." },
+    { write = "hello.txt", content = "Hello!\n", ask = true },
+    { say = "hello.txt says hello." },
+]
+"#;
+
+/// A program in the reader's home, with nothing else in its environment.
+fn command_in(home: &Path, program: &str) -> Command {
+    let turnkeep = Path::new(env!("CARGO_BIN_EXE_turnkeep"));
+    let path = format!("{}:/usr/bin:/bin", turnkeep.parent().unwrap().display());
+    let mut command = Command::new(program);
+    command.current_dir(ROOT).env_clear().env("PATH", path);
+    command.env("HOME", home);
+    command.env("TURNKEEP_DATA", home.join("data"));
+    command
+}
+
 fn run(command: &str, home: &Path) -> (bool, String) {
-    let program = Path::new(env!("CARGO_BIN_EXE_turnkeep"));
-    let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    let output = Command::new("timeout")
-        .args(["60", "sh", "-c", command])
-        .current_dir(ROOT)
-        .env_clear()
-        .env("PATH", path)
-        .env("HOME", home)
-        .env("TURNKEEP_DATA", home.join("data"))
+    // In one stream, as a terminal shows it.
+    let script = format!("exec 2>&1\n{command}");
+    let output = command_in(home, "timeout")
+        .args(["60", "sh", "-c", &script])
         .output()
         .unwrap();
-    let text = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(text).unwrap())
+    let text = String::from_utf8(output.stdout).unwrap();
+    (output.status.success(), text)
+}
+
+/// Starts the server of the session, with the scripted agent in the place of Claude Code.
+fn start_server(home: &Path) -> ServerProcess {
+    let (agent, script) = (home.join("turnkeep-agent-script"), home.join("agent.toml"));
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_turnkeep"), &agent).unwrap();
+    fs::write(&script, AGENT).unwrap();
+    let config = home.join(".config/turnkeep");
+    fs::create_dir_all(&config).unwrap();
+    let settings = format!(
+        "[providers.claude]\ncommand = '{}'\nargs = ['--script', '{}']\n",
+        agent.display(),
+        script.display()
+    );
+    fs::write(config.join("config.toml"), settings).unwrap();
+    ServerProcess::start(command_in(home, env!("CARGO_BIN_EXE_turnkeep")).args(UP))
 }
 
 #[test]
@@ -96,7 +137,11 @@ fn the_session_of_the_readme_runs_as_printed() {
         steps.len()
     );
     let home = tempfile::tempdir().unwrap();
+    let mut server = None;
     for step in steps {
+        if step.command.starts_with("turnkeep run ") {
+            server.get_or_insert_with(|| start_server(home.path()));
+        }
         let (ok, text) = run(&step.command, home.path());
         assert!(ok, "$ {}\n{text}", step.command);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();

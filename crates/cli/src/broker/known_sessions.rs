@@ -28,9 +28,8 @@ impl KnownSessions {
             preview: true,
             settled: true,
         };
-        Ok(Self(
-            broker.list_sessions(list).map_err(explain_broker_error)?,
-        ))
+        let sessions = broker.list_sessions(list);
+        Ok(Self(sessions.map_err(explain_broker_error)?))
     }
 
     /// All of them.
@@ -84,16 +83,11 @@ impl KnownSessions {
     }
 
     fn ambiguous_name(&self, name: &str, found: &[&SessionInfo]) -> Failure {
-        let ids: Vec<String> = found
-            .iter()
-            .map(|session| self.short_id(&session.session))
-            .collect();
-        let failure = Failure::new(format!(
-            "`{}` may be any of {} sessions",
-            printable(name),
-            found.len()
-        ));
-        failure.hint(format!("name one by its id: {}", ids.join(", ")))
+        let (name, count) = (printable(name), found.len());
+        let ids = found.iter().map(|session| self.short_id(&session.session));
+        let ids: Vec<String> = ids.collect();
+        Failure::new(format!("`{name}` may be any of {count} sessions"))
+            .hint(format!("name one by its id: {}", ids.join(", ")))
     }
 
     /// The shortest prefix of an id that names this session and no other.
@@ -132,16 +126,15 @@ impl KnownSessions {
         if let Some(number) = name.number {
             return Ok(format!("{session}:{number}"));
         }
-        let latest = broker
+        let turns = broker
             .turns(session, Some(1))
-            .map_err(explain_broker_error)?
-            .into_iter()
-            .next();
-        let latest = latest.ok_or_else(|| {
-            Failure::new("the session has completed no turn yet")
+            .map_err(explain_broker_error)?;
+        match turns.into_iter().next() {
+            Some(latest) => Ok(latest.turn_id),
+            None => Failure::new("the session has completed no turn yet")
                 .hint("wait until its agent has answered: `turnkeep sessions` says what it does")
-        })?;
-        Ok(latest.turn_id)
+                .fail(),
+        }
     }
 }
 

@@ -1,32 +1,47 @@
-//! What the broker's sinks reach from here: the desktop's clipboard and the turn store.
+//! What the broker's sinks reach from here: the desktop's clipboard, the turn store and the nodes of
+//! runs.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::json;
 use tokio::runtime::Handle;
 use turnkeep_pty::desktop::{Adapter, ClipboardProvider};
-use turnkeep_server::broker::{Clipboard, Outlets, TurnKeeper};
+use turnkeep_server::broker::{Clipboard, NodeChat, Outlets, TurnKeeper};
+use turnkeep_session::broker::NodeAddress;
 use turnkeep_types::broker::{FoundTurn, Reason, Refusal, Stored};
+use turnkeep_wire::percent_encode;
 
+use super::serve::ServerParts;
 use super::store_link::StoreLink;
 use crate::config::Config;
 use crate::desktop::desktop_environment;
+use crate::http::Call;
+use crate::session::StoreSession;
 
 /// The outlets that this process can offer. Must be called on the runtime that serves them.
-/// `own_store` keeps turns in the store of this process, if there is one.
-pub(crate) fn outlets(config: &Config, own_store: Option<Arc<dyn TurnKeeper>>) -> Outlets {
+/// `beside` is the server of this process, if there is one.
+pub(crate) fn outlets(config: &Config, beside: Option<&ServerParts>) -> Outlets {
     let clipboard = DesktopClipboard {
         adapter: config.desktop.clipboard.value,
         open: Mutex::new(None),
     };
-    let keeper = own_store.unwrap_or_else(|| {
-        Arc::new(LinkedStore {
-            link: StoreLink::new(config.clone()),
-            runtime: Handle::current(),
-        })
-    });
+    let (keeper, nodes): (Arc<dyn TurnKeeper>, Arc<dyn NodeChat>) = match beside {
+        Some(server) => (Arc::clone(&server.store), Arc::clone(&server.nodes)),
+        None => (
+            Arc::new(LinkedStore {
+                link: StoreLink::new(config.clone()),
+                runtime: Handle::current(),
+            }),
+            Arc::new(LinkedNodes {
+                config: config.clone(),
+                runtime: Handle::current(),
+            }),
+        ),
+    };
     Outlets {
         clipboard: Some(Arc::new(clipboard)),
         keeper: Some(keeper),
+        nodes: Some(nodes),
     }
 }
 
@@ -75,5 +90,30 @@ impl TurnKeeper for LinkedStore {
             turn: kept.ack.turn,
         });
         stored.map_err(|error| format!("{error:#}"))
+    }
+}
+
+/// Reaches the nodes of the server that every command finds, for a broker that runs without one.
+struct LinkedNodes {
+    config: Config,
+    runtime: Handle,
+}
+
+impl LinkedNodes {
+    async fn send(&self, to: &NodeAddress, text: &str) -> Result<(), Refusal> {
+        let opened = StoreSession::open_served(&self.config).await;
+        let no_runtime = |error| Refusal::new(Reason::NoRuntime, format!("{error:#}"));
+        let mut session = opened.map_err(no_runtime)?;
+        let path = format!("/api/runs/{}/chat", percent_encode(&to.run));
+        let body = json!({ "content": text, "nodeId": to.node });
+        let sent = session.http.json(Call::post(path, &body)).await;
+        sent.map(drop)
+            .map_err(|error| Refusal::new(Reason::SinkFailed, format!("{error:#}")))
+    }
+}
+
+impl NodeChat for LinkedNodes {
+    fn say(&self, to: &NodeAddress, text: &str) -> Result<(), Refusal> {
+        self.runtime.block_on(self.send(to, text))
     }
 }

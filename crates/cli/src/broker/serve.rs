@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use turnkeep_server::MemoryBudget;
 use turnkeep_server::broker::{
-    BrokerConfig, BrokerError, RunningBroker, SocketError, TurnKeeper, start,
+    BrokerConfig, BrokerError, NodeChat, RunningBroker, SocketError, TurnKeeper, start,
 };
 
 use super::broker_socket_path;
@@ -18,30 +18,29 @@ use crate::local::WallClock;
 pub(crate) struct ServerParts {
     /// Keeps captured turns in the server's store.
     pub(crate) store: Arc<dyn TurnKeeper>,
+    /// Sends messages to the nodes of the server's runs.
+    pub(crate) nodes: Arc<dyn NodeChat>,
     /// Large messages share the server's memory budget.
     pub(crate) memory: MemoryBudget,
 }
 
 /// Starts the broker on the current runtime. Without a server beside it, the broker keeps turns in
-/// the store that every command finds, and has a memory budget of its own.
+/// the store that every command finds, reaches runs over HTTP, and has a memory budget of its own.
 pub(crate) fn start_broker(
     config: &Config,
     flags: BrokerFlags,
-    beside: Option<ServerParts>,
+    beside: Option<&ServerParts>,
 ) -> Result<RunningBroker> {
     // Flags are resolved here and not in the configuration, because `up` and `broker` both have
     // them.
     let settings = config.broker.with_flags(flags)?;
-    let (own_store, memory) = match beside {
-        Some(ServerParts { store, memory }) => (Some(store), Some(memory)),
-        None => (None, None),
-    };
+    let memory = beside.map(|beside| beside.memory.clone());
     let broker = BrokerConfig {
         settings,
         memory,
         ..BrokerConfig::new(broker_socket_path()?)
     };
-    let outlets = outlets(config, own_store);
+    let outlets = outlets(config, beside);
     start(broker, outlets, Arc::new(WallClock)).map_err(|error| explain_start_error(&error))
 }
 

@@ -69,6 +69,11 @@ impl StoreLink {
                 return Ok(kept);
             }
         }
+        self.keep_anew(turns).await
+    }
+
+    /// Finds the store and keeps the turns there.
+    async fn keep_anew(&self, turns: &[FoundTurn]) -> Result<KeptTurns> {
         // Held until the store is reached: others would only compete for the data directory.
         let mut kept_open = self.kept_open.lock().await;
         // Another caller may have connected while this one waited for the lock.
@@ -77,16 +82,12 @@ impl StoreLink {
             return Ok(connection.keep(turns).await);
         }
         let mut session = StoreSession::open(&self.config, Need::Write).await?;
-        let connected = StoreConnection::open(&mut session).await;
         if session.is_own() {
-            let kept = match connected {
-                Ok(connection) => Ok(connection.keep(turns).await),
-                Err(error) => Err(error),
-            };
+            let kept = keep_once(&mut session, turns).await;
             session.close().await;
             return kept;
         }
-        let connection = Arc::new(connected?);
+        let connection = Arc::new(StoreConnection::open(&mut session).await?);
         *kept_open = Some(KeptOpen {
             connection: Arc::clone(&connection),
             used_at: Instant::now(),
@@ -100,6 +101,12 @@ impl StoreLink {
         let kept = self.keep(std::slice::from_ref(turn)).await?.pop();
         Ok(kept.ok_or_else(|| anyhow!("the store gave no answer"))??)
     }
+}
+
+/// Keeps turns over a connection that ends with the command's own server.
+async fn keep_once(session: &mut StoreSession, turns: &[FoundTurn]) -> Result<KeptTurns> {
+    let connection = StoreConnection::open(session).await?;
+    Ok(connection.keep(turns).await)
 }
 
 /// The connection of an earlier call, if it can be used again.
@@ -140,10 +147,12 @@ impl StoreConnection {
         let labels = json!({ "labels": context_labels(turn) });
         let call = Call::patch(format!("/v1/contexts/{context}"), &labels);
         let mut http = Http::new(self.http.clone());
-        let labelled = tokio::time::timeout(LABEL_TIME_MAX, http.json(call)).await;
+        let labelled = match tokio::time::timeout(LABEL_TIME_MAX, http.json(call)).await {
+            Ok(answered) => answered,
+            Err(_) => Err(anyhow!("the server does not answer")),
+        };
         // A turn is kept even if its context has no labels.
-        if let Err(error) = labelled.unwrap_or_else(|_| Err(anyhow!("the server does not answer")))
-        {
+        if let Err(error) = labelled {
             tracing::warn!(error = format!("{error:#}"), %context, "a context has no labels");
         }
     }

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use turnkeep_types::{TurnId, TypeRef};
-use turnkeep_wire::percent_encode;
 
 use super::App;
+use super::registry::bundle_path;
 use crate::answer::{number_of, text_of};
 use crate::failure::Failure;
 use crate::http::{Call, Http, Written};
@@ -83,19 +83,17 @@ pub(crate) async fn run_append(args: &AppendArgs, app: &mut App) -> Result<()> {
 
 fn print_ack(args: &AppendArgs, written: &Written, app: &mut App) -> Result<()> {
     let ack = &written.answer;
-    let turn = app
-        .out
-        .paint(Style::Id, &format!("turn:{}", text_of(ack, "turn_id")));
+    let turn = format!("turn:{}", text_of(ack, "turn_id"));
+    let turn = app.out.paint(Style::Id, &turn);
     let depth = number_of(ack, "depth");
     let done = if written.replayed {
         "already appended"
     } else {
         "appended"
     };
-    app.out.line(format!(
-        "{done} {turn} to ctx:{}, depth {depth}",
-        args.context.0
-    ))
+    let context = args.context.0;
+    app.out
+        .line(format!("{done} {turn} to ctx:{context}, depth {depth}"))
 }
 
 async fn append_turn(http: &mut Http, args: &AppendArgs, mut body: Value) -> Result<Written> {
@@ -106,11 +104,8 @@ async fn append_turn(http: &mut Http, args: &AppendArgs, mut body: Value) -> Res
     if args.payload.data.is_some() && args.declared.as_ref().is_some_and(is_note) {
         http.bytes(publish_note()).await?;
     }
-    http.write(Call::post(
-        format!("/v1/contexts/{}/turns", args.context.0),
-        &body,
-    ))
-    .await
+    let path = format!("/v1/contexts/{}/turns", args.context.0);
+    http.write(Call::post(path, &body)).await
 }
 
 /// A type for first steps: a newcomer can append without publishing a bundle first.
@@ -124,12 +119,8 @@ fn is_note(declared: &TypeRef) -> bool {
 
 /// Publishes the type of notes. Publishing the same bundle again changes nothing.
 fn publish_note() -> Call {
-    let path = format!("/v1/registry/bundles/{}", percent_encode(NOTE_BUNDLE_ID));
-    Call::put(
-        path,
-        "application/json",
-        Bytes::from_static(NOTE_BUNDLE.as_bytes()),
-    )
+    let bundle = Bytes::from_static(NOTE_BUNDLE.as_bytes());
+    Call::put(bundle_path(NOTE_BUNDLE_ID), "application/json", bundle)
 }
 
 /// The JSON form of the request, without the blob of `--fs-root`, which only the server can resolve.
@@ -166,11 +157,10 @@ fn payload_body(payload: &PayloadArgs) -> Result<Value> {
 
 fn read_json(path: &Path) -> Result<Value> {
     let bytes = read_input(path)?;
-    let value =
-        serde_json::from_slice(&bytes).with_context(|| format!("{} is not JSON", input_name(path)));
-    value.map_err(|error| {
-        Failure::new(format!("{error:#}"))
+    match serde_json::from_slice(&bytes) {
+        Ok(value) => Ok(value),
+        Err(error) => Failure::new(format!("{} is not JSON: {error}", input_name(path)))
             .hint("--msgpack takes bytes that are not JSON")
-            .into()
-    })
+            .fail(),
+    }
 }

@@ -69,13 +69,8 @@ async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(file)?);
     // The client computes the name, so the server can detect a transfer that went wrong.
     let hash = BlobHash::of(&bytes);
-    let ack = http
-        .json(Call::put(
-            format!("/v1/blobs/{hash}"),
-            "application/octet-stream",
-            bytes,
-        ))
-        .await?;
+    let call = Call::put(blob_path(hash), "application/octet-stream", bytes);
+    let ack = http.json(call).await?;
     if app.out.is_json() {
         app.out.json(&ack)
     } else {
@@ -85,16 +80,7 @@ async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
 
 async fn get_blob(http: &mut Http, args: &BlobGetArgs, app: &mut App) -> Result<()> {
     let hash = find_blob(http, &args.blob.0).await?;
-    let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
-    // The server checks the bytes too. This also catches damage on the way and a wrong server.
-    if BlobHash::of(&bytes) != hash {
-        let failure = Failure::new(format!(
-            "the server sent other bytes than those of blob {hash}"
-        ));
-        return Err(failure
-            .hint("check the store with `turnkeep verify`")
-            .into());
-    }
+    let bytes = fetch_blob(http, hash).await?;
     if let Some(path) = &args.output {
         std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
@@ -109,6 +95,22 @@ async fn get_blob(http: &mut Http, args: &BlobGetArgs, app: &mut App) -> Result<
         app.out.refuse_terminal()?;
     }
     app.out.bytes(&bytes)
+}
+
+fn blob_path(hash: BlobHash) -> String {
+    format!("/v1/blobs/{hash}")
+}
+
+async fn fetch_blob(http: &mut Http, hash: BlobHash) -> Result<Bytes> {
+    let (_, bytes) = http.bytes(Call::get(blob_path(hash))).await?;
+    // The server checks the bytes too. This also catches damage on the way and a wrong server.
+    if BlobHash::of(&bytes) != hash {
+        let message = format!("the server sent other bytes than those of blob {hash}");
+        return Failure::new(message)
+            .hint("check the store with `turnkeep verify`")
+            .fail();
+    }
+    Ok(bytes)
 }
 
 fn blob_json(hash: BlobHash, bytes: &[u8], args: &BlobGetArgs) -> Value {

@@ -43,14 +43,18 @@ pub(crate) fn run_capture(args: &CaptureArgs, app: &mut App) -> Result<()> {
             .json(&json!({ "turn_id": turn_id, "size": size, "preview": preview }));
     }
     let (id, size) = (sessions.short_turn(&turn_id), bytes_text(size));
+    print_captured(&id, &size, preview.as_deref(), &mut app.out)
+}
+
+fn print_captured(id: &str, size: &str, preview: Option<&str>, out: &mut Output) -> Result<()> {
     // The width is measured without colours, which take no columns.
     let taken = format!("captured {id}, {size}").len();
-    let quote = match preview {
-        Some(preview) => quote_in_line(&preview, taken, &app.out),
-        None => String::new(),
-    };
-    let id = app.out.paint(Style::Id, &id);
-    app.out.line(format!("captured {id}, {size}{quote}"))
+    let quote = preview.map(|preview| quote_in_line(preview, taken, out));
+    let id = out.paint(Style::Id, id);
+    out.line(format!(
+        "captured {id}, {size}{}",
+        quote.unwrap_or_default()
+    ))
 }
 
 /// The first words of the captured turn. None if the broker has discarded the turn since.
@@ -67,6 +71,7 @@ fn fetch_preview(broker: &mut Connection, session: &str, turn_id: &str) -> Optio
 
 /// A quotation at the end of a line of which `taken` columns are used, cut to the terminal's width.
 fn quote_in_line(text: &str, taken: usize, out: &Output) -> String {
+    /// The columns of the colon, the space and the two quotation marks.
     const MARKS: usize = 4;
     let text = printable(text);
     let text = match out.columns() {

@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use anyhow::Result;
 use turnkeep_client::broker::Connection;
-use turnkeep_types::broker::Role;
+use turnkeep_types::broker::{Role, SessionInfo};
 
 use super::App;
+use super::run::words::{approval_words, node_words, run_words};
 use crate::answer::{list_at, text_of};
 use crate::broker::broker_socket_path;
 use crate::command_line;
@@ -44,17 +45,22 @@ pub(crate) fn run_complete(args: &CompleteArgs, app: &mut App) -> Result<()> {
         Some((option, value)) if option.starts_with("--") => (format!("{option}="), value),
         _ => (String::new(), typed),
     };
-    let words = match complete_line(&command_line(), &args.words) {
+    let mut words = suggestions(&args.words, app);
+    words.retain(|word| word.starts_with(typed) && is_plain_word(word));
+    for word in words.iter().take(VALUES_MAX) {
+        app.out.line(format!("{kept}{word}"))?;
+    }
+    Ok(())
+}
+
+/// The words that may stand at the end of the line, whatever has been typed of the last one.
+fn suggestions(words: &[String], app: &mut App) -> Vec<String> {
+    match complete_line(&command_line(), words) {
         Completion::Words(words) => words,
-        Completion::Values(kind) => values_of_kind(kind, &args.words, app).unwrap_or_default(),
+        // An error would appear in the middle of the line that the person types.
+        Completion::Values(kind) => values_of_kind(kind, words, app).unwrap_or_default(),
         Completion::Anything => Vec::new(),
-    };
-    let fitting = words
-        .iter()
-        .filter(|word| word.starts_with(typed) && is_plain_word(word));
-    fitting
-        .take(VALUES_MAX)
-        .try_for_each(|word| app.out.line(format!("{kept}{word}")))
+    }
 }
 
 /// Whether a word can be inserted into a command line without quotes. The shell inserts it as it
@@ -75,7 +81,23 @@ fn values_of_kind(kind: ValueKind, words: &[String], app: &mut App) -> Result<Ve
         ValueKind::Worlds => names_in_store(StoredNames::WORLDS, words, app),
         ValueKind::Contexts => names_in_store(StoredNames::CONTEXTS, words, app),
         ValueKind::Types => names_in_store(StoredNames::TYPES, words, app),
+        ValueKind::Runs => served_words(run_words, words, app),
+        ValueKind::Nodes => served_words(node_words, words, app),
+        ValueKind::Approvals => served_words(approval_words, words, app),
     }
+}
+
+/// Asks the running server that the line names. Runs have no other place.
+fn served_words(
+    fetch: impl AsyncFnOnce(&App) -> Result<Vec<String>>,
+    words: &[String],
+    app: &App,
+) -> Result<Vec<String>> {
+    let app = App {
+        reach: reach_flags_in(words, &app.reach),
+        out: Output::silent(),
+    };
+    block_on(async { tokio::time::timeout(ANSWER_WITHIN, fetch(&app)).await? })
 }
 
 /// Asks the store that the line names, and gives up before the person would notice.
@@ -127,13 +149,8 @@ fn session_names() -> Result<Vec<String>> {
     // A shorter time limit than for other commands: a person waits at the keyboard.
     let mut broker = Connection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN)?;
     let sessions = broker.sessions(true)?;
-    let names = sessions.iter().map(|session| {
-        session
-            .name
-            .clone()
-            .unwrap_or_else(|| session.session.clone())
-    });
-    let mut names: Vec<String> = names.collect();
+    let name_of = |session: &SessionInfo| session.name.as_ref().unwrap_or(&session.session).clone();
+    let mut names: Vec<String> = sessions.iter().map(name_of).collect();
     // Without a turn, `@last` names no session.
     if sessions.iter().any(|session| session.has_turn) {
         names.push("@last".to_owned());
@@ -171,9 +188,8 @@ impl StoredNames {
     async fn fetch(&self, http: &mut Http) -> Result<Vec<String>> {
         // Only contexts are many. The other routes take no limit.
         let limit = (self.path == Self::CONTEXTS.path).then_some(VALUES_MAX);
-        let answer = http
-            .json(Call::get(self.path).query_if("limit", limit))
-            .await?;
+        let call = Call::get(self.path).query_if("limit", limit);
+        let answer = http.json(call).await?;
         let mut names = Vec::new();
         for item in list_at(&answer, self.list) {
             let name = text_of(item, self.name);

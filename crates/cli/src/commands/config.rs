@@ -42,9 +42,9 @@ pub(crate) fn run_config(command: &ConfigCommand, app: &mut App) -> Result<()> {
         return config
             .rows()
             .into_iter()
-            .try_for_each(|row| app.out.json(&row_json(&row)));
+            .try_for_each(|row| app.out.json(&setting_json(&row)));
     }
-    let rows: Vec<_> = config.rows().iter().map(row_cells).collect();
+    let rows: Vec<_> = config.rows().iter().map(setting_cells).collect();
     app.out.table(&["NAME", "VALUE", "SOURCE"], &rows)?;
     app.out.line("")?;
     let missing = if config.file.exists() {
@@ -57,11 +57,13 @@ pub(crate) fn run_config(command: &ConfigCommand, app: &mut App) -> Result<()> {
         .line(format!("The configuration file is {file}{missing}."))
 }
 
-fn row_json(row: &SettingRow) -> Value {
+/// A setting with its value and source.
+pub(super) fn setting_json(row: &SettingRow) -> Value {
     json!({ "name": row.name, "value": row.value, "source": row.source.to_string() })
 }
 
-fn row_cells(row: &SettingRow) -> Vec<String> {
+/// A setting as a row of a table.
+pub(super) fn setting_cells(row: &SettingRow) -> Vec<String> {
     vec![
         row.name.to_owned(),
         value_text(&row.value),

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use serde_json::{Map, Value, json};
 
 use super::App;
-use crate::answer::{number_of, text_at, text_of};
+use crate::answer::{is_true, number_of, text_at, text_of};
 use crate::failure::Failure;
 use crate::http::{Call, Http, NO_TURN, Written};
 use crate::names::{ContextName, TurnName, parse_label};
@@ -96,12 +96,6 @@ pub(crate) struct CtxShowArgs {
 }
 
 pub(crate) async fn run_ctx(command: &CtxCommand, app: &mut App) -> Result<()> {
-    let need = match command {
-        CtxCommand::New(_) => Need::Write,
-        // The turn to start from is in a store already.
-        CtxCommand::Fork(_) => Need::Change,
-        CtxCommand::List(_) | CtxCommand::Show(_) => Need::Read,
-    };
     let config = app.config()?;
     let work = async |session: &mut StoreSession| {
         let http = &mut session.http;
@@ -112,7 +106,18 @@ pub(crate) async fn run_ctx(command: &CtxCommand, app: &mut App) -> Result<()> {
             CtxCommand::Show(args) => show_context(http, args.context, app).await,
         }
     };
-    with_store(&config, need, work).await
+    with_store(&config, command.need(), work).await
+}
+
+impl CtxCommand {
+    fn need(&self) -> Need {
+        match self {
+            Self::New(_) => Need::Write,
+            // The turn to start from is in a store already.
+            Self::Fork(_) => Need::Change,
+            Self::List(_) | Self::Show(_) => Need::Read,
+        }
+    }
 }
 
 async fn create_context(
@@ -169,9 +174,7 @@ async fn list_contexts(http: &mut Http, args: &CtxListArgs, app: &mut App) -> Re
     let ListedContexts { contexts, is_cut } =
         fetch_contexts(http, args.label.as_deref(), worlds, args.limit).await?;
     if app.out.is_json() {
-        contexts
-            .iter()
-            .try_for_each(|context| app.out.json(context))?;
+        app.out.json_lines(&contexts)?;
     } else {
         let rows: Vec<_> = contexts.iter().map(context_row).collect();
         app.out
@@ -211,14 +214,16 @@ pub(super) async fn fetch_contexts(
 ) -> Result<ListedContexts> {
     const PAGE: usize = 1000;
     let without_worlds = (worlds == WorldContexts::LeftOut).then_some(0);
+    let list = Call::get("/v1/contexts")
+        .query_if("worlds", without_worlds)
+        .query_if("label", label);
     let mut contexts = Vec::new();
     let mut cursor: Option<String> = None;
     while contexts.len() <= limit {
         let wanted = (limit - contexts.len()).saturating_add(1);
-        let call = Call::get("/v1/contexts")
+        let call = list
+            .clone()
             .query("limit", wanted.min(PAGE))
-            .query_if("worlds", without_worlds)
-            .query_if("label", label)
             .query_if("cursor", cursor.as_ref());
         let mut page = http.json(call).await?;
         if let Some(Value::Array(found)) = page.get_mut("contexts").map(Value::take) {
@@ -247,30 +252,32 @@ pub(super) fn print_context(context: &Value, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(context);
     }
-    let head = match (text_of(context, "head_turn_id"), lost_part(context)) {
-        (NO_TURN, Some(LostPart::Creation)) => {
-            "unknown: its creation was lost to damage".to_owned()
-        }
-        (NO_TURN, _) => "none: the context is empty".to_owned(),
-        (head, Some(LostPart::Head)) => {
-            format!(
-                "turn:{head}, depth {}; it was lost to damage",
-                depth_text(context)
-            )
-        }
-        (head, _) => format!("turn:{head}, depth {}", depth_text(context)),
-    };
     let labels = match lost_part(context) {
-        Some(LostPart::Creation) => "unknown: its creation was lost to damage".to_owned(),
+        Some(LostPart::Creation) => CREATION_LOST.to_owned(),
         _ => labels_text(context),
     };
     let pairs = [
         ("Context", format!("ctx:{}", text_of(context, "context_id"))),
-        ("Head", head),
+        ("Head", head_text(context)),
         ("Created", date_text(text_of(context, "created_at"))),
         ("Labels", labels),
     ];
     app.out.pairs(&pairs)
+}
+
+const CREATION_LOST: &str = "unknown: its creation was lost to damage";
+
+fn head_text(context: &Value) -> String {
+    let depth = depth_text(context);
+    match (text_of(context, "head_turn_id"), lost_part(context)) {
+        // Its base turn, if it had one, was lost with the record.
+        (NO_TURN, Some(LostPart::Creation)) => CREATION_LOST.to_owned(),
+        (NO_TURN, _) => "none: the context is empty".to_owned(),
+        (head, Some(LostPart::Head)) => {
+            format!("turn:{head}, depth {depth}; it was lost to damage")
+        }
+        (head, _) => format!("turn:{head}, depth {depth}"),
+    }
 }
 
 /// What damage took of a context.
@@ -283,10 +290,9 @@ enum LostPart {
 }
 
 fn lost_part(context: &Value) -> Option<LostPart> {
-    let is = |name: &str| context.get(name).and_then(Value::as_bool) == Some(true);
-    if is("head_lost") {
+    if is_true(context, "head_lost") {
         Some(LostPart::Head)
-    } else if is("creation_lost") {
+    } else if is_true(context, "creation_lost") {
         Some(LostPart::Creation)
     } else {
         None
@@ -294,18 +300,21 @@ fn lost_part(context: &Value) -> Option<LostPart> {
 }
 
 fn context_row(context: &Value) -> Vec<String> {
-    let (head, depth) = match (text_of(context, "head_turn_id"), lost_part(context)) {
-        (NO_TURN, Some(LostPart::Creation)) => ("(creation lost)".to_owned(), "-".to_owned()),
-        (NO_TURN, _) => ("-".to_owned(), "-".to_owned()),
-        (head, Some(LostPart::Head)) => (format!("turn:{head} (lost)"), depth_text(context)),
-        (head, _) => (format!("turn:{head}"), depth_text(context)),
+    let head = match (text_of(context, "head_turn_id"), lost_part(context)) {
+        (NO_TURN, Some(LostPart::Creation)) => "(creation lost)".to_owned(),
+        (NO_TURN, _) => "-".to_owned(),
+        (head, Some(LostPart::Head)) => format!("turn:{head} (lost)"),
+        (head, _) => format!("turn:{head}"),
     };
-    let created = date_text(text_of(context, "created_at"));
+    let depth = match text_of(context, "head_turn_id") {
+        NO_TURN => "-".to_owned(),
+        _ => depth_text(context),
+    };
     vec![
         format!("ctx:{}", text_of(context, "context_id")),
         head,
         depth,
-        created,
+        date_text(text_of(context, "created_at")),
         labels_text(context),
     ]
 }
@@ -316,13 +325,12 @@ fn depth_text(context: &Value) -> String {
 
 fn labels_text(context: &Value) -> String {
     let labels = context.get("labels").and_then(Value::as_object);
-    let pairs = labels.into_iter().flatten().map(|(key, value)| {
-        let value = value.as_str().unwrap_or_default();
-        if value.is_empty() {
-            printable(key)
-        } else {
-            format!("{}={}", printable(key), printable(value))
-        }
-    });
-    pairs.collect::<Vec<_>>().join(" ")
+    let mut texts = Vec::new();
+    for (key, value) in labels.into_iter().flatten() {
+        texts.push(match value.as_str() {
+            None | Some("") => printable(key),
+            Some(value) => format!("{}={}", printable(key), printable(value)),
+        });
+    }
+    texts.join(" ")
 }

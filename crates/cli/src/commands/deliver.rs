@@ -4,21 +4,26 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use turnkeep_client::broker::Connection;
+use turnkeep_session::broker::NodeAddress;
 use turnkeep_types::broker::{Deliver, Stored, TurnForm};
 
 use super::App;
+use super::run::client::RunsClient;
+use super::run::names::{RunName, find_node};
 use crate::broker::known_sessions::KnownSessions;
 use crate::broker::{connect_to_broker, deliver_as, explain_broker_error};
 use crate::failure::Failure;
 use crate::names::SessionName;
 use crate::output::Style;
+use crate::runtime::block_on;
 
 /// Deliver the captured turn to a sink: inject, clipboard, file, store or node
 ///
 /// The turn's readable text is delivered; with --raw the captured bytes are. A file is replaced
 /// whole or not at all. `store` appends the whole turn to the turn store, once, to the context of
-/// its session, which has its session's id and name as labels. Pasting lines into a shell with
-/// `inject` runs them; a program that shows a dialog would take them for the answer, which is
+/// its session, which has its session's id and name as labels. `node` sends the text to an agent of
+/// a run, as your own message. Pasting lines into a shell with `inject` runs them; a program that shows a dialog would take them for the answer, which is
 /// refused unless --force is given.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -26,6 +31,7 @@ use crate::output::Style;
   turnkeep deliver file --path answer.md
   turnkeep deliver inject --session tests
   turnkeep deliver store                  # says as which turn of which context
+  turnkeep deliver node --run @last --node reviewer
   turnkeep ctx list --label name=review   # the contexts of a session's turns")]
 pub(crate) struct DeliverArgs {
     /// The sink
@@ -36,10 +42,10 @@ pub(crate) struct DeliverArgs {
     /// file: where to write
     #[arg(long, value_name = "FILE")]
     path: Option<PathBuf>,
-    /// node: the run
+    /// node: the run: its id, a unique head of its id, or @last
     #[arg(long, value_name = "RUN")]
-    run: Option<String>,
-    /// node: the node
+    run: Option<RunName>,
+    /// node: the node: its alias, its label, its id or a unique head of its id
     #[arg(long, value_name = "NODE")]
     node: Option<String>,
     /// The captured bytes instead of the text: the terminal's own where they were kept
@@ -57,29 +63,46 @@ pub(crate) fn run_deliver(args: &DeliverArgs, app: &mut App) -> Result<()> {
     // Before the broker is asked, so a missing flag is a usage error with exit code 2.
     check_sink_flags(args)?;
     let mut broker = connect_to_broker()?;
-    // Names are resolved here. The broker knows sessions by their full ids only.
     let session = match &args.session {
-        Some(name) => Some(
-            KnownSessions::fetch(&mut broker)?
-                .find_session(name)?
-                .session
-                .clone(),
-        ),
+        Some(name) => Some(full_session_id(name, &mut broker)?),
         None => None,
     };
     let path = args.path.as_deref().map(absolute_path_text).transpose()?;
+    let to = find_receiver(args, app)?;
     let deliver = |form: TurnForm| Deliver {
         sink: args.sink.clone(),
         session: session.clone(),
         path: path.clone(),
-        run: args.run.clone(),
-        node: args.node.clone(),
+        run: to.as_ref().map(|to| to.run.clone()),
+        node: to.as_ref().map(|to| to.node.clone()),
         form,
         bracketed: args.bracketed,
         unless_blocked: !args.force,
     };
     let stored = deliver_as(args.raw, |form| broker.deliver(deliver(form)));
     print_delivered(args, stored.map_err(explain_broker_error)?, app)
+}
+
+/// Names are resolved here. The broker knows sessions by their full ids only.
+fn full_session_id(name: &SessionName, broker: &mut Connection) -> Result<String> {
+    let sessions = KnownSessions::fetch(broker)?;
+    Ok(sessions.find_session(name)?.session.clone())
+}
+
+/// The node that the flags name, by its ids: the broker knows no others.
+fn find_receiver(args: &DeliverArgs, app: &App) -> Result<Option<NodeAddress>> {
+    let (Some(run), Some(node)) = (&args.run, &args.node) else {
+        return Ok(None);
+    };
+    block_on(async {
+        let mut client = RunsClient::connect(app).await?;
+        let run = client.fetch_run(Some(run)).await?.view.run;
+        let node = find_node(&run, node)?;
+        Ok(Some(NodeAddress {
+            node: node.id.0.clone(),
+            run: run.id.0,
+        }))
+    })
 }
 
 fn print_delivered(args: &DeliverArgs, stored: Option<Stored>, app: &mut App) -> Result<()> {

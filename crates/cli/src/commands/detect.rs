@@ -61,24 +61,39 @@ pub(crate) fn run_detect(args: &DetectArgs, app: &mut App) -> Result<()> {
 }
 
 fn choose_profile(args: &DetectArgs, presets: &Presets) -> Result<Profile> {
-    if let Some(pattern) = &args.pattern {
-        let compiled = Profile::from_pattern(pattern);
-        return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
-    }
-    let stem = args
-        .file
-        .file_name()
-        .and_then(|name| name.to_str())
-        .unwrap_or_default();
+    let file_name = args.file.file_name().and_then(|name| name.to_str());
     // `claude-slow.jsonl.zst` belongs to the program claude.
-    let program = stem.split(['-', '.']).next().unwrap_or_default();
-    let name = args
-        .preset
-        .as_deref()
-        .unwrap_or_else(|| presets.name_for(program));
-    presets
-        .get(name)
-        .map_err(|error| Failure::usage(error.to_string()).into())
+    let program = file_name.and_then(|name| name.split(['-', '.']).next());
+    ProfileChoice {
+        pattern: args.pattern.as_deref(),
+        preset: args.preset.as_deref(),
+        program: program.unwrap_or_default(),
+    }
+    .find(presets)
+}
+
+/// What says which profile fits a program, the strongest first.
+pub(super) struct ProfileChoice<'a> {
+    /// `--pattern`.
+    pub(super) pattern: Option<&'a str>,
+    /// `--preset`.
+    pub(super) preset: Option<&'a str>,
+    /// The program's name or path.
+    pub(super) program: &'a str,
+}
+
+impl ProfileChoice<'_> {
+    pub(super) fn find(&self, presets: &Presets) -> Result<Profile> {
+        if let Some(pattern) = self.pattern {
+            let compiled = Profile::from_pattern(pattern);
+            return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
+        }
+        let name = self
+            .preset
+            .unwrap_or_else(|| presets.name_for(self.program));
+        let found = presets.get(name);
+        found.map_err(|error| Failure::usage(error.to_string()).into())
+    }
 }
 
 /// Reads the rows of a recording. A last row that was cut off is left out with a note.
@@ -90,12 +105,10 @@ fn read_recording(path: &Path) -> Result<Vec<Entry>> {
     };
     // Only the last row may be incomplete, and only if its line has no end. If the rows before it
     // are wrong too, the first error is the one to report.
-    let Some(last_end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
-        return Err(error.into());
-    };
-    let (complete, rest) = bytes.split_at(last_end + 1);
-    if rest.is_empty() {
-        return Err(error.into());
+    let last_end = bytes.iter().rposition(|byte| *byte == b'\n');
+    let (complete, rest) = bytes.split_at(last_end.map_or(0, |end| end + 1));
+    if complete.is_empty() || rest.is_empty() {
+        return error.fail();
     }
     let entries = parse_rows(path, complete).map_err(|_| error)?;
     let name = path.display();
@@ -111,30 +124,35 @@ fn parse_rows(path: &Path, bytes: &[u8]) -> Result<Vec<Entry>, Failure> {
 
 /// The recording's bytes. Of a compressed file that was cut off, as much as can be unpacked.
 fn read_unpacked(path: &Path) -> Result<Vec<u8>> {
-    let cannot_read = || format!("cannot read {}", path.display());
+    let name = path.display();
+    let cannot_read = || format!("cannot read {name}");
     let file = File::open(path).with_context(cannot_read)?;
-    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
-    let input: Box<dyn Read> = if is_packed {
-        Box::new(zstd::Decoder::new(file)?)
-    } else {
-        Box::new(file)
-    };
+    let input = unpacked_reader(path, file)?;
     let mut bytes = Vec::new();
     // One byte more than allowed: it shows that the file is too large.
     let read = input.take(RECORDING_BYTES_MAX + 1).read_to_end(&mut bytes);
     match read {
+        // A copy that broke off ends inside a compressed block. The turns before it can be found.
         Err(error) if error.kind() == ErrorKind::UnexpectedEof && !bytes.is_empty() => {
-            eprintln!("note: {}: the file is cut off", path.display());
+            eprintln!("note: {name}: the file is cut off");
         }
         Err(error) => return Err(error).with_context(cannot_read),
         Ok(_) => {}
     }
     if bytes.len() as u64 > RECORDING_BYTES_MAX {
-        let name = path.display();
         let message = format!("{name} is larger than {RECORDING_BYTES_MAX} bytes unpacked");
-        return Err(Failure::new(message).into());
+        return Failure::new(message).fail();
     }
     Ok(bytes)
+}
+
+fn unpacked_reader(path: &Path, file: File) -> Result<Box<dyn Read>> {
+    let is_packed = path.extension().is_some_and(|extension| extension == "zst");
+    if is_packed {
+        Ok(Box::new(zstd::Decoder::new(file)?))
+    } else {
+        Ok(Box::new(file))
+    }
 }
 
 fn turn_json(number: usize, turn: &Turn) -> Value {
@@ -157,21 +175,12 @@ fn rounded_seconds(time: std::time::Duration) -> f64 {
 }
 
 fn print_turn(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
-    let flags = [
-        (turn.interrupted, ", interrupted"),
-        (turn.incomplete, ", incomplete"),
-        (turn.unprompted, ", unprompted"),
-    ];
-    let flags: String = flags
-        .iter()
-        .filter(|(set, _)| *set)
-        .map(|(_, word)| *word)
-        .collect();
     let head = format!(
-        "turn {number}  {:.3} to {:.3} s, by {}{flags}",
+        "turn {number}  {:.3} to {:.3} s, by {}{}",
         turn.start.as_secs_f64(),
         turn.end.as_secs_f64(),
-        turn.signal
+        turn.signal,
+        flag_words(turn)
     );
     let head = app.out.paint(Style::Good, &head);
     app.out.line(head)?;
@@ -179,4 +188,14 @@ fn print_turn(number: usize, turn: &Turn, app: &mut App) -> Result<()> {
         app.out.line(format!("  {}", printable(line)))?;
     }
     app.out.line("")
+}
+
+fn flag_words(turn: &Turn) -> String {
+    let flags = [
+        (turn.interrupted, ", interrupted"),
+        (turn.incomplete, ", incomplete"),
+        (turn.unprompted, ", unprompted"),
+    ];
+    let set = flags.iter().filter(|(is_set, _)| *is_set);
+    set.map(|(_, word)| *word).collect()
 }

@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::App;
+use super::config::{setting_cells, setting_json};
 use crate::config::Config;
 use crate::data_dir::DataDir;
 use crate::failure::ProblemsReported;
@@ -17,8 +18,8 @@ use crate::session::server_on;
 
 /// Check the data directory, the machine and the server
 ///
-/// Every check says ok, warn or fail, and what to do. Changes nothing but a scratch file that
-/// measures how fast the disk syncs. With --server only that server is checked. Exits with 1 if a
+/// Every check says ok, warn or fail, and what to do. A table shows the settings of runs. Changes
+/// nothing but a scratch file that measures how fast the disk syncs. With --server only that server is checked. Exits with 1 if a
 /// check fails.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -102,6 +103,10 @@ pub(crate) async fn run_doctor(_: &DoctorArgs, app: &mut App) -> Result<()> {
     for finding in &findings {
         print_finding(finding, app)?;
     }
+    // A server elsewhere has a configuration of its own.
+    if config.server.value.is_none() {
+        print_run_settings(&config, app)?;
+    }
     let failed = findings
         .iter()
         .any(|finding| finding.status == Status::Fail);
@@ -112,6 +117,27 @@ pub(crate) async fn run_doctor(_: &DoctorArgs, app: &mut App) -> Result<()> {
     }
 }
 
+/// Shows what runs may do here: the limits, the programs and where a person is notified.
+fn print_run_settings(config: &Config, app: &mut App) -> Result<()> {
+    let rows = config.runs.rows();
+    if app.out.is_json() {
+        let settings: Vec<_> = rows.iter().map(setting_json).collect();
+        let message = format!("{} settings", settings.len());
+        let line = json!({
+            "check": "runs",
+            "status": Status::Ok.word(),
+            "message": message,
+            "advice": null,
+            "settings": settings,
+        });
+        return app.out.json(&line);
+    }
+    let cells: Vec<Vec<String>> = rows.iter().map(setting_cells).collect();
+    app.out.line("")?;
+    app.out
+        .table(&["SETTING OF RUNS", "VALUE", "SOURCE"], &cells)
+}
+
 async fn check_this_machine(config: &Config) -> Vec<Finding> {
     let dir = DataDir::new(&config.data.value);
     // Found once: several checks mean something else while a server runs.
@@ -119,17 +145,15 @@ async fn check_this_machine(config: &Config) -> Vec<Finding> {
     let mut findings = vec![
         directory::check_permissions(&dir),
         directory::check_token_file(&dir),
+        directory::check_lock(&dir, running.is_some()),
+        server::check_server(config, &dir, running.as_ref()).await,
     ];
-    findings.push(directory::check_lock(&dir, running.is_some()));
-    findings.push(server::check_server(config, &dir, running.as_ref()).await);
     findings.extend(server::check_ports(config, running.is_some()).await);
     findings.extend([
         machine::check_space(&dir),
         machine::check_sync_speed(&dir),
         machine::check_clock(&dir),
         machine::check_file_limit(),
-    ]);
-    findings.extend([
         directory::check_log(&dir),
         directory::check_torn_writes(&dir),
     ]);
@@ -138,23 +162,21 @@ async fn check_this_machine(config: &Config) -> Vec<Finding> {
 }
 
 fn print_finding(finding: &Finding, app: &mut App) -> Result<()> {
+    let Finding {
+        check,
+        status,
+        message,
+        advice,
+    } = finding;
+    let word = status.word();
     if app.out.is_json() {
-        let Finding {
-            check,
-            status,
-            message,
-            advice,
-        } = finding;
-        let line = json!({ "check": check, "status": status.word(), "message": message, "advice": advice });
+        let line = json!({ "check": check, "status": word, "message": message, "advice": advice });
         return app.out.json(&line);
     }
-    let word = app.out.paint(
-        finding.status.style(),
-        &format!("{:4}", finding.status.word()),
-    );
-    app.out
-        .line(format!("{word}  {:12}  {}", finding.check, finding.message))?;
-    match &finding.advice {
+    let word = app.out.paint(status.style(), &format!("{word:4}"));
+    app.out.line(format!("{word}  {check:12}  {message}"))?;
+    // The advice stands below the message.
+    match advice {
         Some(advice) => app.out.line(format!("                    {advice}")),
         None => Ok(()),
     }

@@ -68,11 +68,8 @@ pub(crate) async fn run_export(args: &ExportArgs, app: &mut App) -> Result<()> {
     if app.out.is_json() {
         return app.out.json(&json!({ "file": args.file, "bytes": bytes }));
     }
-    app.out.line(format!(
-        "exported {} to {}",
-        bytes_text(bytes),
-        args.file.display()
-    ))
+    let (size, file) = (bytes_text(bytes), args.file.display());
+    app.out.line(format!("exported {size} to {file}"))
 }
 
 async fn export_store(
@@ -83,11 +80,8 @@ async fn export_store(
 ) -> Result<u64> {
     // Only for the progress bar. The export's length is not known before its end.
     let stats = http.json(Call::get("/v1/stats")).await?;
-    let bar = bytes_bar(
-        "exporting",
-        stats.get("log_bytes").and_then(Value::as_u64),
-        app.out.is_json(),
-    );
+    let log_bytes = stats.get("log_bytes").and_then(Value::as_u64);
+    let bar = bytes_bar("exporting", log_bytes, app.out.is_json());
     let body = http.open(Call::get("/v1/export")).await?.into_body();
     let copied = if to_stdout {
         copy_body(body, &bar, |bytes| app.out.bytes(bytes)).await
@@ -127,7 +121,7 @@ impl UnfinishedFile {
     /// Creates a file in the directory of `target`, under a name that no other program uses or can
     /// guess.
     fn create_beside(target: &Path) -> Result<Self> {
-        let random: String = hex::encode(random_bytes()?).chars().take(16).collect();
+        let random = hex::encode(random_bytes::<8>()?);
         let mut name = target.as_os_str().to_owned();
         name.push(format!(".{random}.part"));
         let path = PathBuf::from(name);
@@ -152,18 +146,19 @@ fn publish_part(part: &Path, args: &ExportArgs) -> Result<()> {
     if args.force {
         fs::rename(part, &args.file).with_context(cannot)?;
     } else {
-        match renameat_with(CWD, part, CWD, &args.file, RenameFlags::NOREPLACE) {
-            Ok(()) => {}
-            Err(Errno::EXIST) => return Err(name_taken_error(&args.file)),
-            // The file system cannot rename without replacing. A hard link refuses a taken name
-            // as well.
-            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
-                link_and_remove(part, &args.file)?;
-            }
-            Err(errno) => return Err(errno).with_context(cannot),
-        }
+        rename_to_free_name(part, &args.file)?;
     }
     sync_parent(&args.file).with_context(cannot)
+}
+
+fn rename_to_free_name(part: &Path, target: &Path) -> Result<()> {
+    match renameat_with(CWD, part, CWD, target, RenameFlags::NOREPLACE) {
+        Ok(()) => Ok(()),
+        Err(Errno::EXIST) => Err(name_taken_error(target)),
+        // The file system cannot rename without replacing. A hard link refuses a taken name as well.
+        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => link_and_remove(part, target),
+        Err(errno) => Err(errno).with_context(|| format!("cannot write {}", target.display())),
+    }
 }
 
 fn link_and_remove(part: &Path, target: &Path) -> Result<()> {
@@ -178,6 +173,7 @@ fn link_and_remove(part: &Path, target: &Path) -> Result<()> {
 
 /// Makes the new name durable.
 fn sync_parent(path: &Path) -> std::io::Result<()> {
+    // The parent of a bare name is the empty path, which cannot be opened.
     let parent = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty());
@@ -185,8 +181,7 @@ fn sync_parent(path: &Path) -> std::io::Result<()> {
 }
 
 fn name_taken_error(path: &Path) -> anyhow::Error {
-    let failure = Failure::new(format!("{} exists already", path.display()));
-    failure
+    Failure::new(format!("{} exists already", path.display()))
         .hint("choose another name, or replace it with --force")
         .into()
 }

@@ -21,6 +21,7 @@ use turnkeep_pty::desktop::{
 };
 
 use super::App;
+use crate::broker::connect_to_broker_async;
 use crate::config::Desktop;
 use crate::desktop;
 use crate::failure::Failure;
@@ -64,18 +65,20 @@ pub(crate) struct HotkeyArgs {
 
 pub(crate) async fn run_hotkey(args: &HotkeyArgs, app: &mut App) -> Result<()> {
     let config = app.config()?.desktop;
-    let mut broker = action::connect_async().await?;
+    let mut broker = connect_to_broker_async().await?;
     let environment = desktop::desktop_environment();
-    let hotkeys = environment
-        .hotkeys(args.on.unwrap_or(config.hotkeys.value))
-        .map_err(|error| no_desktop_error(&error))?;
-    let (adapter, mut keys) = (hotkeys.adapter, hotkeys.provider);
+    let hotkeys = environment.hotkeys(args.on.unwrap_or(config.hotkeys.value));
+    let Opened {
+        adapter,
+        provider: mut keys,
+    } = hotkeys.map_err(|error| no_desktop_error(&error))?;
     let wanted = choose_bindings(args, &config, adapter)?;
     let focus = open_resolver(args, &config, adapter, &environment)?;
     let combinations: Vec<Binding> = wanted.iter().map(|bound| bound.keys).collect();
     let refused = keys.register(&combinations)?;
     announce_bindings(app, adapter, &wanted, &refused)?;
     let handler = HotkeyHandler {
+        // In the order of the registered keys, because a press names its keys by their index.
         actions: wanted.iter().map(|bound| bound.action).collect(),
         delivery: DeliveryOptions {
             raw: args.raw,
@@ -110,19 +113,13 @@ fn open_resolver(
     keys: Adapter,
     environment: &DesktopEnvironment,
 ) -> Result<Opened<dyn SessionResolver>> {
-    let named = if args.on.is_some() {
-        Adapter::Detect
-    } else {
-        desktop.focus.value
+    let adapter = match desktop.focus.value {
+        // `--on` is about both, so it also wins over a configured place for the focus.
+        named if args.on.is_none() && named != Adapter::Detect => named,
+        _ => keys,
     };
-    let adapter = if named == Adapter::Detect {
-        keys
-    } else {
-        named
-    };
-    environment
-        .resolver(adapter)
-        .map_err(|error| no_desktop_error(&error))
+    let resolver = environment.resolver(adapter);
+    resolver.map_err(|error| no_desktop_error(&error))
 }
 
 /// The keys of each action. Flags win over the configuration, which wins over the adapter's default.
@@ -135,22 +132,24 @@ fn choose_bindings(
     let default = |index: usize| defaults.get(index).copied();
     let capture = args.capture.or(desktop.capture.value).or(default(0));
     let paste = args.paste.or(desktop.paste.value).or(default(1));
+    // Copying has no default: a key that is registered is taken from all other programs.
     let copy = args.copy.or(desktop.copy.value);
     let mut bound: Vec<BoundAction> = Vec::new();
-    for (action, keys) in [
-        (Action::Capture, capture),
-        (Action::Paste, paste),
-        (Action::Copy, copy),
-    ] {
-        let Some(keys) = keys else { continue };
-        if let Some(other) = bound.iter().find(|other| other.keys == keys) {
-            let other = other.action;
-            let message = format!("{keys} cannot mean both {other} and {action}");
-            return Err(Failure::usage(message).into());
-        }
-        bound.push(BoundAction { action, keys });
-    }
+    bind_action(&mut bound, Action::Capture, capture)?;
+    bind_action(&mut bound, Action::Paste, paste)?;
+    bind_action(&mut bound, Action::Copy, copy)?;
     Ok(bound)
+}
+
+fn bind_action(bound: &mut Vec<BoundAction>, action: Action, keys: Option<Binding>) -> Result<()> {
+    let Some(keys) = keys else { return Ok(()) };
+    if let Some(other) = bound.iter().find(|other| other.keys == keys) {
+        let other = other.action;
+        let message = format!("{keys} cannot mean both {other} and {action}");
+        return Failure::usage(message).fail();
+    }
+    bound.push(BoundAction { action, keys });
+    Ok(())
 }
 
 /// Prints which keys do what. Fails if the desktop refused all of them: there is nothing to wait for.
@@ -167,26 +166,33 @@ fn announce_bindings(
         );
     }
     if refused.len() == wanted.len() {
-        let failure = Failure::new("none of the hotkeys is available");
-        return Err(failure
+        return Failure::new("none of the hotkeys is available")
             .hint("choose others with --capture and --paste")
-            .into());
+            .fail();
     }
-    let is_refused = |index| refused.iter().any(|refused| refused.index == index);
-    for (index, BoundAction { action, keys }) in wanted.iter().enumerate() {
-        let works = !is_refused(index);
-        if app.out.is_json() {
-            app.out.json(&json!({
-                "action": action.to_string(),
-                "keys": keys.to_string(),
-                "on": adapter.name(),
-                "works": works,
-            }))?;
-        } else if works {
-            app.out.line(format!("{keys}: {action} ({adapter})"))?;
-        }
+    for (index, bound) in wanted.iter().enumerate() {
+        let works = !refused.iter().any(|refused| refused.index == index);
+        print_binding(bound, adapter, works, app)?;
     }
+    // The command waits from here on, and the person has to know the keys.
     app.out.flush()
+}
+
+fn print_binding(bound: &BoundAction, adapter: Adapter, works: bool, app: &mut App) -> Result<()> {
+    let BoundAction { action, keys } = bound;
+    if app.out.is_json() {
+        return app.out.json(&json!({
+            "action": action.to_string(),
+            "keys": keys.to_string(),
+            "on": adapter.name(),
+            "works": works,
+        }));
+    }
+    // A warning has named the keys that do not work.
+    if works {
+        app.out.line(format!("{keys}: {action} ({adapter})"))?;
+    }
+    Ok(())
 }
 
 /// How often the loop checks that the desktop still exists.

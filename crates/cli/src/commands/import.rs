@@ -17,7 +17,7 @@ use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use crate::fresh_dir::FreshDir;
 use crate::output::bytes_text;
-use crate::progress::count_bar;
+use crate::progress::StepBar;
 use crate::session::input_name;
 
 /// Read an export into an empty data directory
@@ -54,13 +54,10 @@ pub(crate) fn run_import(args: &ImportArgs, app: &mut App) -> Result<()> {
 fn import_into(dir: &DataDir, input: &mut dyn Read, app: &App) -> Result<Imported, ImportError> {
     let storage: Arc<dyn Storage> = Arc::new(FileStorage::new(dir.path()));
     let segment_bytes = Options::default().segment_bytes;
-    let bar = count_bar("importing", app.out.is_json());
-    let imported = archive::import(&storage, segment_bytes, input, |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    imported
+    let bar = StepBar::new("importing", app.out.is_json());
+    archive::import(&storage, segment_bytes, input, |done, all| {
+        bar.show(done, all);
+    })
 }
 
 fn open_input(path: &Path) -> Result<Box<dyn Read>> {

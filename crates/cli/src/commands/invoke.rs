@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::App;
 use crate::answer::{list_at, text_at};
 use crate::http::{Call, Written};
-use crate::ledger::{Cast, beat_envelope, fresh_id, print_entry, world_path};
+use crate::ledger::{Cast, beat_envelope, fresh_id, print_entries, world_path};
 use crate::render::printable;
 use crate::render::turn::date_text;
 use crate::session::{Need, StoreSession, with_store};
@@ -53,11 +53,7 @@ pub(crate) async fn run_invoke(args: &InvokeArgs, app: &mut App) -> Result<()> {
     let Invoked { written, cast } = with_store(&app.config()?, Need::Write, send).await?;
     // The words were recorded although the writer failed, so this is a note and not an error.
     if let Some(why) = &written.writer_failed {
-        eprintln!(
-            "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
-            printable(why),
-            printable(&args.world)
-        );
+        eprintln!("{}", writer_failed_note(why, &args.world));
     }
     if app.out.is_json() {
         return app.out.json(&written.answer);
@@ -67,6 +63,14 @@ pub(crate) async fn run_invoke(args: &InvokeArgs, app: &mut App) -> Result<()> {
             .line("already done; this is what was answered then:")?;
     }
     print_projection(&written.answer, &cast, app)
+}
+
+fn writer_failed_note(why: &str, world: &str) -> String {
+    format!(
+        "note: the world's writer failed and added nothing: {}; `turnkeep world audit {}` tells more",
+        printable(why),
+        printable(world)
+    )
 }
 
 /// The answer to an invocation, and the people in its world.
@@ -84,9 +88,7 @@ fn print_projection(projection: &Value, cast: &Cast, app: &mut App) -> Result<()
         };
         return app.out.line(line);
     }
-    entries
-        .iter()
-        .try_for_each(|entry| print_entry(entry, cast, &mut app.out))
+    print_entries(entries, cast, &mut app.out)
 }
 
 fn invocation_body(args: &InvokeArgs, request: &str) -> Value {

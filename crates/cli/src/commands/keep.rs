@@ -2,12 +2,9 @@
 
 use anyhow::Result;
 use serde_json::json;
-use turnkeep_types::broker::GetTurn;
 
-use super::App;
-use crate::broker::known_sessions::KnownSessions;
+use super::{App, turn};
 use crate::broker::store_link::StoreLink;
-use crate::broker::{connect_to_broker, explain_broker_error};
 use crate::names::CapturedName;
 use crate::output::Style;
 use crate::render::printable;
@@ -30,17 +27,8 @@ pub(crate) struct KeepArgs {
 }
 
 pub(crate) async fn run_keep(args: &KeepArgs, app: &mut App) -> Result<()> {
-    // The block closes the connection to the broker before the store is opened: that may take long.
-    let turn = {
-        let mut broker = connect_to_broker()?;
-        let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, &args.turn)?;
-        broker
-            .turn(GetTurn {
-                turn_id,
-                raw: false,
-            })
-            .map_err(explain_broker_error)?
-    };
+    // This closes the connection to the broker before the store is opened: that may take long.
+    let turn = turn::fetch_captured(&args.turn, false)?;
     let kept = StoreLink::new(app.config()?).keep_one(&turn).await?;
     if app.out.is_json() {
         let ack = json!({

@@ -5,6 +5,7 @@ mod tree;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use turnkeep_types::TurnId;
 
 use super::App;
 use super::show::fetch_turn;
@@ -211,12 +212,11 @@ async fn fetch_page(
         Some(Value::Array(turns)) => turns,
         _ => Vec::new(),
     };
-    let head = page
-        .get("meta")
-        .map(|meta| text_of(meta, "head_turn_id").to_owned())
-        .unwrap_or_default();
-    let next = text_at(&page, "/next_before_turn_id");
-    Ok(Page { turns, head, next })
+    Ok(Page {
+        turns,
+        head: text_at(&page, "/meta/head_turn_id").unwrap_or_default(),
+        next: text_at(&page, "/next_before_turn_id"),
+    })
 }
 
 /// How many turns are lost between a lost turn and the earlier turn that is left. Unknown if the
@@ -227,6 +227,15 @@ async fn fetch_page(
 fn lost_before(gap: &Gap, earlier: Option<&Value>) -> Option<u64> {
     let first = earlier?.get("depth")?.as_u64()? + 1;
     gap.depth?.checked_sub(first)
+}
+
+fn gap_text(turn: TurnId, more: Option<u64>) -> String {
+    match more {
+        Some(0) => format!("(turn:{turn} was lost to damage)"),
+        Some(1) => format!("(turn:{turn} and the turn before it were lost to damage)"),
+        Some(more) => format!("(turn:{turn} and the {more} turns before it were lost to damage)"),
+        None => format!("(turn:{turn} was lost to damage; what came before it is not known)"),
+    }
 }
 
 /// Prints turns one after another: as JSON, as lines, or as blocks with an empty line between.
@@ -255,14 +264,7 @@ impl TurnPrinter {
         if out.is_json() {
             return out.json(&json!({ "lost_turn_id": turn.to_string(), "lost_before": more }));
         }
-        let text = match more {
-            Some(0) => format!("(turn:{turn} was lost to damage)"),
-            Some(1) => format!("(turn:{turn} and the turn before it were lost to damage)"),
-            Some(more) => {
-                format!("(turn:{turn} and the {more} turns before it were lost to damage)")
-            }
-            None => format!("(turn:{turn} was lost to damage; what came before it is not known)"),
-        };
+        let text = gap_text(turn, more);
         self.print_lines(vec![out.paint(Style::Bad, &text)], margin, out)
     }
 
@@ -276,10 +278,8 @@ impl TurnPrinter {
             return out.json(shown.turn);
         }
         // The graph takes columns of the same line.
-        let margin_columns = margin.map_or(0, |margin| margin.first.chars().count() + 1);
-        let columns = out
-            .columns()
-            .map(|columns| columns.saturating_sub(margin_columns));
+        let taken = margin.map_or(0, |margin| margin.first.chars().count() + 1);
+        let columns = out.columns().map(|columns| columns.saturating_sub(taken));
         let lines = if self.oneline {
             vec![shown.one_line(columns, out)]
         } else {
@@ -304,15 +304,17 @@ impl TurnPrinter {
         if !self.oneline {
             lines.push(String::new());
         }
-        for (index, line) in lines.iter().enumerate() {
-            let width = margin.first.len();
-            let margin = if index == 0 {
-                &margin.first
-            } else {
-                &margin.rest
-            };
-            out.line(format!("{margin:width$} {line}").trim_end())?;
-        }
-        margin.joins.iter().try_for_each(|line| out.line(line))
+        print_beside(&lines, margin, out)
     }
+}
+
+/// Prints lines to the right of the graph.
+fn print_beside(lines: &[String], margin: &Margin, out: &mut Output) -> Result<()> {
+    // A turn's first line stands beside its mark, the others beside the lanes that go on.
+    let margins = std::iter::once(&margin.first).chain(std::iter::repeat(&margin.rest));
+    let width = margin.first.len();
+    for (line, beside) in lines.iter().zip(margins) {
+        out.line(format!("{beside:width$} {line}").trim_end())?;
+    }
+    margin.joins.iter().try_for_each(|line| out.line(line))
 }

@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::App;
+use crate::failure::OutputError;
 use crate::http::HttpRefusal;
 use connection::{Answer, ServerConnection};
 use lines::{InputLine, MESSAGE_BYTES_MAX};
@@ -133,14 +134,9 @@ async fn answer_message(
         Err(error) => error,
     };
     // A notification gets no answer, not even an error.
-    let Some(id) = message.id() else {
-        return Ok(None);
-    };
-    Ok(Some(error_line(
-        Some(id),
-        INTERNAL_ERROR,
-        &format!("{error:#}"),
-    )))
+    let why = format!("{error:#}");
+    let id = message.id();
+    Ok(id.map(|id| error_line(Some(id), INTERNAL_ERROR, &why)))
 }
 
 fn is_json_rpc(body: &[u8]) -> bool {
@@ -161,9 +157,9 @@ fn write_error(id: Option<&Value>, code: i32, message: &str) -> Result<()> {
 /// Writes one line. The lock keeps it whole while other tasks write too.
 fn write_line(answer: &[u8]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    let written = out
-        .write_all(answer)
-        .and_then(|()| out.write_all(b"\n"))
-        .and_then(|()| out.flush());
-    written.map_err(|error| crate::failure::OutputError(error).into())
+    out.write_all(answer).map_err(OutputError)?;
+    out.write_all(b"\n").map_err(OutputError)?;
+    // The agent waits for this line.
+    out.flush().map_err(OutputError)?;
+    Ok(())
 }

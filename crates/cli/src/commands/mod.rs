@@ -1,7 +1,9 @@
 //! The commands, one file each. The file of `show` has `ShowArgs`, whose doc comments are the help,
 //! and `run_show`.
 
+pub(crate) mod agent_terminal;
 mod append;
+mod approvals;
 mod blob;
 mod broker;
 mod capsule;
@@ -12,17 +14,22 @@ mod config;
 mod ctx;
 mod deliver;
 mod detect;
+mod diff;
 mod doctor;
+mod edge;
 mod export;
 mod hotkey;
 mod import;
+mod inbox;
 mod invoke;
 mod keep;
 mod log;
 mod mcp;
+mod node;
 mod paste;
 mod registry;
 mod repair;
+pub(crate) mod run;
 mod search;
 mod sessions;
 mod show;
@@ -33,6 +40,7 @@ mod turns;
 mod up;
 mod verify;
 mod watch;
+mod why;
 mod world;
 mod wrap;
 
@@ -103,6 +111,16 @@ pub(crate) enum TurnkeepCommand {
     Deliver(deliver::DeliverArgs),
     Keep(keep::KeepArgs),
     Hotkey(hotkey::HotkeyArgs),
+    #[command(subcommand)]
+    Run(run::RunCommand),
+    #[command(subcommand)]
+    Node(node::NodeCommand),
+    #[command(subcommand)]
+    Edge(edge::EdgeCommand),
+    Approvals(approvals::ApprovalsArgs),
+    Inbox(inbox::InboxArgs),
+    Diff(diff::DiffArgs),
+    Why(why::WhyArgs),
     Stats(stats::StatsArgs),
     Verify(verify::VerifyArgs),
     Repair(repair::RepairArgs),
@@ -116,6 +134,8 @@ pub(crate) enum TurnkeepCommand {
     Completions(completions::CompletionsArgs),
     #[command(hide = true)]
     Complete(complete::CompleteArgs),
+    #[command(hide = true)]
+    AgentTerminal(agent_terminal::AgentTerminalArgs),
     Watch(watch::WatchArgs),
     Wrap(wrap::WrapArgs),
 }
@@ -145,6 +165,13 @@ pub(crate) fn run_command(command: &TurnkeepCommand, app: &mut App) -> Result<()
         TurnkeepCommand::Deliver(args) => deliver::run_deliver(args, app),
         TurnkeepCommand::Keep(args) => block_on(keep::run_keep(args, app)),
         TurnkeepCommand::Hotkey(args) => block_on(hotkey::run_hotkey(args, app)),
+        TurnkeepCommand::Run(command) => block_on(run::run_run(command, app)),
+        TurnkeepCommand::Node(command) => block_on(node::run_node(command, app)),
+        TurnkeepCommand::Edge(command) => block_on(edge::run_edge(command, app)),
+        TurnkeepCommand::Approvals(args) => block_on(approvals::run_approvals(args, app)),
+        TurnkeepCommand::Inbox(args) => block_on(inbox::run_inbox(args, app)),
+        TurnkeepCommand::Diff(args) => block_on(diff::run_diff(args, app)),
+        TurnkeepCommand::Why(args) => block_on(why::run_why(args, app)),
         TurnkeepCommand::Stats(args) => block_on(stats::run_stats(args, app)),
         TurnkeepCommand::Verify(args) => verify::run_verify(args, app),
         TurnkeepCommand::Repair(args) => repair::run_repair(args, app),
@@ -157,6 +184,7 @@ pub(crate) fn run_command(command: &TurnkeepCommand, app: &mut App) -> Result<()
         TurnkeepCommand::Completions(args) => completions::run_completions(args, app),
         TurnkeepCommand::Complete(args) => complete::run_complete(args, app),
         TurnkeepCommand::Watch(args) => block_on(watch::run_watch(args, app)),
+        TurnkeepCommand::AgentTerminal(args) => agent_terminal::run_agent_terminal(args, app),
         TurnkeepCommand::Wrap(args) => wrap::run_wrap(args, app),
     }
 }

@@ -83,22 +83,9 @@ pub(crate) async fn run_registry(command: &RegistryCommand, app: &mut App) -> Re
 
 async fn put_bundle(http: &mut Http, args: &RegistryPutArgs, app: &mut App) -> Result<()> {
     let bytes = Bytes::from(read_input(&args.file)?);
-    let bundle: Value = serde_json::from_slice(&bytes)
-        .with_context(|| format!("{} is not JSON", input_name(&args.file)))?;
-    let id = text_of(&bundle, "bundle_id");
-    if id.is_empty() {
-        let failure = Failure::new(format!("{} has no bundle_id", input_name(&args.file)));
-        return Err(failure
-            .hint(
-                "a bundle is {\"registry_version\": 1, \"bundle_id\": \"…\", \"types\": {…}, \"enums\": {…}}",
-            )
-            .into());
-    }
-    let call = Call::put(
-        format!("/v1/registry/bundles/{}", percent_encode(id)),
-        "application/json",
-        bytes.clone(),
-    );
+    let id = &bundle_id(&bytes, &input_name(&args.file))?;
+    // The bytes as they are: the server keeps them, and `registry get` prints them again.
+    let call = Call::put(bundle_path(id), "application/json", bytes);
     // The server answers 201 for a new bundle and 200 for one that it has.
     let was_new = http.bytes(call).await?.0 == StatusCode::CREATED;
     if app.out.is_json() {
@@ -114,16 +101,32 @@ async fn put_bundle(http: &mut Http, args: &RegistryPutArgs, app: &mut App) -> R
     app.out.line(format!("{done} {}", printable(id)))
 }
 
+/// The id in a bundle, which the request's path has to name.
+fn bundle_id(bytes: &[u8], file: &str) -> Result<String> {
+    let bundle: Value =
+        serde_json::from_slice(bytes).with_context(|| format!("{file} is not JSON"))?;
+    let id = text_of(&bundle, "bundle_id");
+    if id.is_empty() {
+        return Failure::new(format!("{file} has no bundle_id"))
+            .hint(
+                "a bundle is {\"registry_version\": 1, \"bundle_id\": \"…\", \"types\": {…}, \"enums\": {…}}",
+            )
+            .fail();
+    }
+    Ok(id.to_owned())
+}
+
+/// The path of a published bundle.
+pub(super) fn bundle_path(id: &str) -> String {
+    format!("/v1/registry/bundles/{}", percent_encode(id))
+}
+
 async fn get_bundle(http: &mut Http, args: &RegistryGetArgs, app: &mut App) -> Result<()> {
-    let call = Call::get(format!(
-        "/v1/registry/bundles/{}",
-        percent_encode(&args.bundle)
-    ));
-    let bytes = http.bytes(call).await?.1;
+    let (_, bytes) = http.bytes(Call::get(bundle_path(&args.bundle))).await?;
     if app.out.is_json() {
-        return app
-            .out
-            .json(&serde_json::from_slice(&bytes).context("the bundle is not JSON")?);
+        // Parsed and printed again, because the published text may have several lines.
+        let bundle = serde_json::from_slice(&bytes).context("the bundle is not JSON")?;
+        return app.out.json(&bundle);
     }
     app.out.bytes(&bytes)?;
     if bytes.ends_with(b"\n") {
@@ -137,7 +140,7 @@ async fn list_types(http: &mut Http, app: &mut App) -> Result<()> {
     let answer = http.json(Call::get("/v1/registry/types")).await?;
     let types = list_at(&answer, "/types");
     if app.out.is_json() {
-        return types.iter().try_for_each(|known| app.out.json(known));
+        return app.out.json_lines(types);
     }
     let rows: Vec<_> = types
         .iter()
@@ -147,8 +150,8 @@ async fn list_types(http: &mut Http, app: &mut App) -> Result<()> {
 }
 
 fn versions_text(known: &Value) -> String {
-    list_at(known, "/versions")
-        .iter()
+    let versions = list_at(known, "/versions").iter();
+    versions
         .map(Value::to_string)
         .collect::<Vec<_>>()
         .join(", ")
@@ -164,22 +167,18 @@ async fn describe_type(http: &mut Http, described: &TypeRef, app: &mut App) -> R
     if app.out.is_json() {
         return app.out.json(&answer);
     }
-    let bundle = printable(text_of(&answer, "bundle_id"));
+    print_type(described, &answer, app)
+}
+
+fn print_type(described: &TypeRef, answer: &Value, app: &mut App) -> Result<()> {
+    let bundle = printable(text_of(answer, "bundle_id"));
     app.out
         .pairs(&[("Type", described.to_string()), ("Bundle", bundle)])?;
     app.out.line("")?;
-    let members = |name: &str| {
-        answer
-            .get(name)
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-    };
-    let rows: Vec<_> = members("fields")
-        .map(|(tag, field)| field_row(tag, field))
-        .collect();
+    let fields = members_of(answer.get("fields"));
+    let rows: Vec<_> = fields.map(|(tag, field)| field_row(tag, field)).collect();
     app.out.table(&["TAG", "NAME", "TYPE", "NOTES"], &rows)?;
-    for (id, labels) in members("enums") {
+    for (id, labels) in members_of(answer.get("enums")) {
         app.out.line("")?;
         app.out.pairs(&[("Enum", printable(id))])?;
         app.out.table(&["NUMBER", "LABEL"], &label_rows(labels))?;
@@ -187,41 +186,43 @@ async fn describe_type(http: &mut Http, described: &TypeRef, app: &mut App) -> R
     Ok(())
 }
 
+/// The members of an object; none if the value is missing or of another type.
+fn members_of(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flatten()
+}
+
 /// The labels of an enum, by number ascending.
 fn label_rows(labels: &Value) -> Vec<Vec<String>> {
-    let labels = labels.as_object().into_iter().flatten();
-    let mut rows: Vec<_> = labels
-        .map(|(number, label)| {
-            (
-                number.parse::<i128>().ok(),
-                number,
-                label.as_str().unwrap_or_default(),
-            )
-        })
-        .collect();
-    rows.sort();
-    rows.into_iter()
-        .map(|(_, number, label)| vec![printable(number), printable(label)])
-        .collect()
+    let mut labels: Vec<_> = members_of(Some(labels)).collect();
+    // The keys of a JSON object are texts: sorted as such, 10 would come before 9.
+    labels.sort_by_key(|(number, _)| (number.parse::<i128>().ok(), *number));
+    let row = |(number, label): (&String, &Value)| {
+        vec![
+            printable(number),
+            printable(label.as_str().unwrap_or_default()),
+        ]
+    };
+    labels.into_iter().map(row).collect()
 }
 
 fn field_row(tag: &str, field: &Value) -> Vec<String> {
-    let known = ["name", "type"];
-    let notes = field
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter(|(key, _)| !known.contains(&key.as_str()));
-    let notes = notes.map(|(key, value)| match value {
-        Value::Bool(true) => printable(key),
-        Value::String(text) => format!("{}={}", printable(key), printable(text)),
-        value => format!("{}={}", printable(key), printable(&value.to_string())),
-    });
-    let notes = notes.collect::<Vec<_>>().join(" ");
+    // The name and the type have columns of their own.
+    let others =
+        members_of(Some(field)).filter(|(key, _)| !["name", "type"].contains(&key.as_str()));
+    let notes: Vec<String> = others.map(|(key, value)| note_text(key, value)).collect();
     vec![
         tag.to_owned(),
         printable(text_of(field, "name")),
         printable(text_of(field, "type")),
-        notes,
+        notes.join(" "),
     ]
+}
+
+fn note_text(key: &str, value: &Value) -> String {
+    let key = printable(key);
+    match value {
+        Value::Bool(true) => key,
+        Value::String(text) => format!("{key}={}", printable(text)),
+        value => format!("{key}={}", printable(&value.to_string())),
+    }
 }

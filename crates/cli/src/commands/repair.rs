@@ -16,7 +16,7 @@ use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use crate::fresh_dir::FreshDir;
 use crate::local;
-use crate::progress::count_bar;
+use crate::progress::StepBar;
 use crate::runtime::block_on;
 
 /// Copy what is sound of a damaged store into a new directory
@@ -40,15 +40,11 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     // All checks of the old directory come before the new one is made.
     check_old_dir(&from)?;
     refuse_inside(&args.to, from.path())?;
+    // The lock is held until the command ends, so that the old directory cannot change meanwhile.
     let access = block_on(local::lock_or_read_only(&from))?;
-    let old: Arc<dyn Storage> = match access {
-        local::Access::Locked(_) => Arc::new(FileStorage::new(from.path())),
-        // Copied, not mapped: another user may be able to shorten these files.
-        local::Access::ReadOnly => Arc::new(FileStorage::copying(from.path())),
-    };
     let fresh = FreshDir::prepare(DataDir::new(&args.to))?;
     let new: Arc<dyn Storage> = Arc::new(FileStorage::new(fresh.dir().path()));
-    let report = copy_sound(&old, &new, app)?;
+    let report = copy_sound(&old_storage(&from, &access), &new, app)?;
     let broken = broken_worlds(&config, fresh.dir());
     fresh.keep();
     if app.out.is_json() {
@@ -56,23 +52,32 @@ pub(crate) fn run_repair(args: &RepairArgs, app: &mut App) -> Result<()> {
     }
     // The report comes before a failure to read the worlds: the copy is complete without them.
     verify::print_report(&report, app)?;
-    app.out.line(format!(
-        "What is sound is in {}; {} is as it was.",
-        args.to.display(),
-        from.path().display()
-    ))?;
+    print_directories(args, &from, app)?;
     for world in broken? {
         print_broken_world(&world, app)?;
     }
     Ok(())
 }
 
+fn old_storage(dir: &DataDir, access: &local::Access) -> Arc<dyn Storage> {
+    Arc::new(match access {
+        local::Access::Locked(_) => FileStorage::new(dir.path()),
+        // Copied, not mapped: another user may be able to shorten these files.
+        local::Access::ReadOnly => FileStorage::copying(dir.path()),
+    })
+}
+
+fn print_directories(args: &RepairArgs, from: &DataDir, app: &mut App) -> Result<()> {
+    let (new, old) = (args.to.display(), from.path().display());
+    app.out
+        .line(format!("What is sound is in {new}; {old} is as it was."))
+}
+
 fn check_old_dir(dir: &DataDir) -> Result<()> {
     if !dir.has_log() {
         return Err(dir.missing_store_error());
     }
-    dir.refuse_unfinished()?;
-    dir.refuse_unreadable()
+    dir.refuse_unusable()
 }
 
 fn repair_json(report: &Report, closed: &[FoundWorld]) -> Value {
@@ -82,13 +87,11 @@ fn repair_json(report: &Report, closed: &[FoundWorld]) -> Value {
 }
 
 fn copy_sound(from: &Arc<dyn Storage>, to: &Arc<dyn Storage>, app: &App) -> Result<Report> {
-    let bar = count_bar("repairing", app.out.is_json());
-    let report = salvage::repair(from, to, Options::default().segment_bytes, |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    Ok(report?)
+    let bar = StepBar::new("repairing", app.out.is_json());
+    let segment_bytes = Options::default().segment_bytes;
+    Ok(salvage::repair(from, to, segment_bytes, |done, all| {
+        bar.show(done, all);
+    })?)
 }
 
 fn print_broken_world(world: &FoundWorld, app: &mut App) -> Result<()> {
@@ -123,9 +126,8 @@ fn refuse_inside(to: &Path, from: &Path) -> Result<()> {
     if !existing.is_some_and(|path| path.starts_with(&from)) {
         return Ok(());
     }
-    let failure = Failure::new(format!(
-        "{} is inside the directory to repair",
-        to.display()
-    ));
-    Err(failure.hint("name a new directory beside it").into())
+    let to = to.display();
+    Failure::new(format!("{to} is inside the directory to repair"))
+        .hint("name a new directory beside it")
+        .fail()
 }

@@ -52,7 +52,7 @@ pub(crate) async fn run_search(args: &SearchArgs, app: &mut App) -> Result<()> {
     let SearchAnswer { pack, cast } = with_store(&app.config()?, Need::Read, search).await?;
     let results = list_at(&pack, "/results");
     if app.out.is_json() {
-        return results.iter().try_for_each(|result| app.out.json(result));
+        return app.out.json_lines(results);
     }
     if results.is_empty() {
         return app.out.line("nothing found");
@@ -71,11 +71,10 @@ struct SearchAnswer {
 /// Searches as the person of `--as`, or else as the person whose token it is.
 async fn search_world(http: &mut Http, args: &SearchArgs) -> Result<SearchAnswer> {
     let cast = Cast::load(http, &args.world).await?;
-    let by = args
-        .by
-        .as_ref()
-        .map(|by| cast.resolve_name(by))
-        .transpose()?;
+    let by = match &args.by {
+        Some(by) => Some(cast.resolve_name(by)?),
+        None => None,
+    };
     let constraints = json!({
         "time_window": { "from": args.from, "to": args.to },
         "limit": args.limit,
@@ -91,19 +90,12 @@ async fn search_world(http: &mut Http, args: &SearchArgs) -> Result<SearchAnswer
 
 fn print_result(result: &Value, cast: &Cast, app: &mut App) -> Result<()> {
     let id = app.out.paint(Style::Id, text_of(result, "entry_id"));
-    let when = app.out.paint(
-        Style::Faint,
-        &date_text(text_of(result, "created_at_world")),
-    );
-    let who = app.out.paint(
-        Style::Name,
-        &printable(cast.display_name(text_of(result, "author_id"))),
-    );
-    let scope = if text_of(result, "visibility_scope") == "PRIVATE" {
-        " (private)"
-    } else {
-        ""
-    };
+    let when = date_text(text_of(result, "created_at_world"));
+    let when = app.out.paint(Style::Faint, &when);
+    let who = printable(cast.display_name(text_of(result, "author_id")));
+    let who = app.out.paint(Style::Name, &who);
+    let is_private = text_of(result, "visibility_scope") == "PRIVATE";
+    let scope = if is_private { " (private)" } else { "" };
     let is_context = is_true(result, "context");
     let context = if is_context { " (beside a match)" } else { "" };
     app.out.line(format!("{id} {when} {who}{scope}{context}"))?;

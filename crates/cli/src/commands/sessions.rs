@@ -55,10 +55,8 @@ fn watch_sessions(broker: &mut Connection, app: &mut App) -> Result<()> {
             app.out.bytes(CLEAR_SCREEN)?;
             print_sessions(&known, &sessions, WallClock.now(), app)?;
         } else if app.out.is_json() {
-            let is_new =
-                |session: &&SessionInfo| !shown.iter().flatten().any(|old| old == *session);
-            let news: Vec<SessionInfo> = sessions.iter().filter(is_new).cloned().collect();
-            print_sessions(&known, &news, WallClock.now(), app)?;
+            let changed = changed_sessions(&sessions, shown.as_deref().unwrap_or_default());
+            print_sessions(&known, &changed, WallClock.now(), app)?;
         } else if shown.as_ref() != Some(&sessions) {
             print_sessions(&known, &sessions, WallClock.now(), app)?;
         }
@@ -66,6 +64,12 @@ fn watch_sessions(broker: &mut Connection, app: &mut App) -> Result<()> {
         shown = Some(sessions);
         std::thread::sleep(LOOK_EVERY);
     }
+}
+
+/// The sessions that are new, or are not as they were shown before.
+fn changed_sessions(sessions: &[SessionInfo], shown: &[SessionInfo]) -> Vec<SessionInfo> {
+    let changed = sessions.iter().filter(|session| !shown.contains(session));
+    changed.cloned().collect()
 }
 
 fn print_sessions(
@@ -116,26 +120,23 @@ fn print_hints(known: &KnownSessions, sessions: &[SessionInfo], app: &mut App) -
 }
 
 fn session_row(known: &KnownSessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
-    let text = |value: &Option<String>| value.as_deref().map_or_else(|| "-".to_owned(), printable);
-    let ago =
-        |time: Option<Timestamp>| time.map_or_else(|| "-".to_owned(), |time| age_text(time, now));
+    let age = |time: Timestamp| age_text(time, now);
+    let latest = session.last_turn_at.map(age);
+    let preview = session.preview.as_deref().map(printable);
     vec![
         known.short_id(&session.session),
-        text(&session.name),
-        text(&session.preset),
+        or_dash(session.name.as_deref().map(printable)),
+        or_dash(session.preset.as_deref().map(printable)),
         state_text(session).to_owned(),
-        ago(session.since),
+        or_dash(session.since.map(age)),
         session.turns.to_string(),
-        session.last_turn_at.map_or_else(
-            || "-".to_owned(),
-            |time| format!("{} ago", age_text(time, now)),
-        ),
-        session
-            .preview
-            .as_deref()
-            .map(printable)
-            .unwrap_or_default(),
+        or_dash(latest.map(|age| format!("{age} ago"))),
+        preview.unwrap_or_default(),
     ]
+}
+
+fn or_dash(cell: Option<String>) -> String {
+    cell.unwrap_or_else(|| "-".to_owned())
 }
 
 /// What the session does, for people.

@@ -71,35 +71,39 @@ async fn show_turn(http: &mut Http, id: TurnId, app: &mut App) -> Result<()> {
 pub(super) async fn fetch_turn(http: &mut Http, id: &str) -> Result<Value> {
     let call = |view: &str| Call::get(format!("/v1/turns/{id}")).query("view", view);
     let typed = http.json(call("both").query("include_unknown", 1)).await;
-    let projection_failed = |error: &anyhow::Error| {
-        error
-            .downcast_ref::<HttpRefusal>()
-            .is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
-    };
     match typed {
         Err(error) if projection_failed(&error) => http.json(call("raw")).await,
         other => other,
     }
 }
 
+/// Whether the server could not make the typed view: the payload does not fit its type, the type is
+/// not published, or the payload is damaged.
+fn projection_failed(error: &anyhow::Error) -> bool {
+    let refused = error.downcast_ref::<HttpRefusal>();
+    refused.is_some_and(|refused| matches!(refused.status.as_u16(), 422 | 424 | 500))
+}
+
 async fn show_blob(http: &mut Http, hash: BlobHash, app: &mut App) -> Result<()> {
     let (_, bytes) = http.bytes(Call::get(format!("/v1/blobs/{hash}"))).await?;
+    let (hash, length) = (hash.to_string(), bytes.len());
     if app.out.is_json() {
-        return app.out.json(
-            &json!({ "content_hash_b3": hash.to_string(), "uncompressed_len": bytes.len() }),
-        );
+        let line = json!({ "content_hash_b3": hash, "uncompressed_len": length });
+        return app.out.json(&line);
     }
-    let length = bytes_text(bytes.len() as u64);
-    app.out
-        .pairs(&[("Blob", hash.to_string()), ("Length", length)])?;
+    let length = bytes_text(length as u64);
+    app.out.pairs(&[("Blob", hash), ("Length", length)])?;
     app.out.line("")?;
-    match std::str::from_utf8(&bytes) {
-        Ok(text) if looks_like_text(text) => text
-            .lines()
-            .try_for_each(|line| app.out.line(format!("    {}", printable(line)))),
-        _ => app
-            .out
-            .line(format!("    {}", msgpack::show_payload(&bytes))),
+    for line in content_lines(&bytes) {
+        app.out.line(format!("    {line}"))?;
+    }
+    Ok(())
+}
+
+fn content_lines(bytes: &[u8]) -> Vec<String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if looks_like_text(text) => text.lines().map(printable).collect(),
+        _ => vec![msgpack::show_payload(bytes)],
     }
 }
 

@@ -55,18 +55,8 @@ pub(super) fn show_turn(turn: &CapturedName, app: &mut App) -> Result<()> {
 }
 
 fn show_captured(turn: &CapturedName, part: &TurnPart, app: &mut App) -> Result<()> {
-    let mut broker = connect_to_broker()?;
-    let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, turn)?;
-    let get = |raw| GetTurn {
-        turn_id: turn_id.clone(),
-        raw,
-    };
     // Only the request for raw bytes tells whether they were kept, which the metadata shows.
-    let found = match broker.turn(get(part.raw || part.meta)) {
-        Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
-        found => found,
-    };
-    let turn = found.map_err(explain_broker_error)?;
+    let turn = fetch_captured(turn, part.raw || part.meta)?;
     if app.out.is_json() {
         return app.out.json(&turn_json(&turn, part.meta));
     }
@@ -82,16 +72,32 @@ fn show_captured(turn: &CapturedName, part: &TurnPart, app: &mut App) -> Result<
     write_content(&turn, part, app)
 }
 
+/// Fetches a captured turn, with its raw bytes if they are wanted and were kept.
+pub(super) fn fetch_captured(turn: &CapturedName, raw: bool) -> Result<FoundTurn> {
+    let mut broker = connect_to_broker()?;
+    let turn_id = KnownSessions::fetch(&mut broker)?.turn_id(&mut broker, turn)?;
+    let get = |raw| GetTurn {
+        turn_id: turn_id.clone(),
+        raw,
+    };
+    let found = match broker.turn(get(raw)) {
+        Err(error) if error.reason() == Some(Reason::NoRaw) => broker.turn(get(false)),
+        found => found,
+    };
+    found.map_err(explain_broker_error)
+}
+
 fn write_content(turn: &FoundTurn, part: &TurnPart, app: &mut App) -> Result<()> {
     let is_terminal = app.out.is_terminal();
-    let bytes = match part {
-        TurnPart { raw: true, .. } => turn.raw.as_deref().unwrap_or(&turn.content),
-        TurnPart { text, .. } if *text || is_terminal => turn
-            .text
-            .as_deref()
-            .map_or(&turn.content[..], str::as_bytes),
-        _ => &turn.content,
+    let wanted = if part.raw {
+        turn.raw.as_deref()
+    } else if part.text || is_terminal {
+        turn.text.as_deref().map(str::as_bytes)
+    } else {
+        None
     };
+    // Every turn has a content, but not every turn has a text or raw bytes.
+    let bytes = wanted.unwrap_or(&turn.content);
     // A pipe or a file gets every byte unchanged. A terminal gets escaped text.
     if part.raw || !is_terminal {
         return app.out.bytes(bytes);
@@ -102,12 +108,10 @@ fn write_content(turn: &FoundTurn, part: &TurnPart, app: &mut App) -> Result<()>
 }
 
 fn fact_lines(turn: &FoundTurn) -> Vec<String> {
+    let session = turn.name.as_ref().unwrap_or(&turn.session);
     let mut facts = vec![
         ("Turn", turn.info.turn_id.clone()),
-        (
-            "Session",
-            turn.name.clone().unwrap_or_else(|| turn.session.clone()),
-        ),
+        ("Session", session.clone()),
         ("Preset", turn.preset.clone().unwrap_or_default()),
         ("Completed", turns::completed_text(&turn.info)),
         ("Size", bytes_text(turn.info.byte_length.into())),
@@ -138,28 +142,28 @@ fn raw_fact(turn: &FoundTurn) -> String {
 }
 
 fn turn_json(turn: &FoundTurn, only_meta: bool) -> Value {
-    let mut value = turns::info_json(&turn.info);
-    let text = turn.text.as_ref().filter(|_| !only_meta);
-    for (name, text) in [
-        ("session", Some(&turn.session)),
-        ("name", turn.name.as_ref()),
-        ("preset", turn.preset.as_ref()),
-        ("text_source", turn.text_source.as_ref()),
-        ("text", text),
-    ] {
-        if let Some(text) = text {
-            value[name] = text.as_str().into();
-        }
-    }
+    let mut json = turns::info_json(&turn.info);
+    json["session"] = turn.session.as_str().into();
+    set_text(&mut json, "name", turn.name.as_deref());
+    set_text(&mut json, "preset", turn.preset.as_deref());
+    set_text(&mut json, "text_source", turn.text_source.as_deref());
     if only_meta {
-        value["raw_kept"] = turn.raw.is_some().into();
-        value["raw_truncated"] = turn.raw_truncated.into();
-    } else {
-        value["content_b64"] = BASE64_STANDARD.encode(&turn.content).into();
-        if let Some(raw) = &turn.raw {
-            value["raw_b64"] = BASE64_STANDARD.encode(raw).into();
-            value["raw_truncated"] = turn.raw_truncated.into();
-        }
+        json["raw_kept"] = turn.raw.is_some().into();
+        json["raw_truncated"] = turn.raw_truncated.into();
+        return json;
     }
-    value
+    set_text(&mut json, "text", turn.text.as_deref());
+    json["content_b64"] = BASE64_STANDARD.encode(&turn.content).into();
+    if let Some(raw) = &turn.raw {
+        json["raw_b64"] = BASE64_STANDARD.encode(raw).into();
+        json["raw_truncated"] = turn.raw_truncated.into();
+    }
+    json
+}
+
+/// Sets a field. A text that the turn does not have leaves no field, and no `null` either.
+fn set_text(json: &mut Value, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        json[name] = text.into();
+    }
 }

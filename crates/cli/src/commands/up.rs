@@ -56,6 +56,7 @@ pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
         shutdown.requested().await;
         tracing::info!("stopping");
     }
+    // Removed first: a command that reads it now would reach a server that accepts no more work.
     dir.remove_note();
     stop_server(local, broker, &mut shutdown).await;
     if announced.is_ok() {
@@ -112,9 +113,10 @@ fn try_start_broker(
 ) -> Option<RunningBroker> {
     let beside = ServerParts {
         store: local.turn_keeper(),
+        nodes: local.node_chat(),
         memory: local.memory_budget(),
     };
-    match serve::start_broker(config, flags, Some(beside)) {
+    match serve::start_broker(config, flags, Some(&beside)) {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");
@@ -169,15 +171,9 @@ fn print_addresses(
     app.out
         .line(format!("turnkeep {version} is up. Ctrl-C stops it."))?;
     app.out.line("")?;
-    let scheme = if config.tls_cert.value.is_some() {
-        "https"
-    } else {
-        "http"
-    };
-    let socket = match socket {
-        Some(socket) => socket.display().to_string(),
-        None => "none".to_owned(),
-    };
+    let has_tls = config.tls_cert.value.is_some();
+    let scheme = if has_tls { "https" } else { "http" };
+    let socket = socket.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
     let link = app.out.paint(Style::Name, &local.status_page_link());
     app.out.pairs(&[
         ("Binary", local.tcp_addr().to_string()),

@@ -18,7 +18,7 @@ use crate::data_dir::{DENIED_HINT, DataDir};
 use crate::failure::Failure;
 use crate::local::ids_text;
 use crate::output::{Style, bytes_text};
-use crate::progress::count_bar;
+use crate::progress::StepBar;
 use crate::render::printable;
 
 /// Check the whole log of the data directory
@@ -37,20 +37,8 @@ pub(crate) fn run_verify(_: &VerifyArgs, app: &mut App) -> Result<()> {
     if !dir.is_store() {
         return Err(dir.missing_store_error());
     }
-    dir.refuse_unfinished()?;
-    dir.refuse_unreadable()?;
-    let LogAccess {
-        storage,
-        writers,
-        _lock,
-    } = LogAccess::open(&dir)?;
-    let bar = count_bar("verifying", app.out.is_json());
-    let report = salvage::verify(&storage, writers, |done, all| {
-        bar.set_length(all);
-        bar.set_position(done);
-    });
-    bar.finish_and_clear();
-    let report = report?;
+    dir.refuse_unusable()?;
+    let report = LogAccess::open(&dir)?.walk_log(app)?;
     print_report(&report, app)?;
     check_verdict(&report, &dir)
 }
@@ -67,51 +55,54 @@ fn check_verdict(report: &Report, dir: &DataDir) -> Result<()> {
         (false, false) => Failure::new(format!("the log in {path} is damaged"))
             .hint("`turnkeep repair NEW_DIR` copies what is sound to a new directory"),
     };
-    Err(failure.into())
+    failure.fail()
 }
 
 /// How the command reads the directory.
 struct LogAccess {
     storage: Arc<dyn Storage>,
     writers: Writers,
+    /// Held until the log is checked.
     _lock: Option<DataDirLock>,
 }
 
 impl LogAccess {
     fn open(dir: &DataDir) -> Result<Self> {
-        let copying = || Arc::new(FileStorage::copying(dir.path()));
         let path = dir.path().display();
         match DataDirLock::acquire(dir.path()) {
-            Ok(lock) => {
-                let storage = Arc::new(FileStorage::new(dir.path()));
-                Ok(Self {
-                    storage,
-                    writers: Writers::None,
-                    _lock: Some(lock),
-                })
-            }
+            Ok(lock) => Ok(Self {
+                storage: Arc::new(FileStorage::new(dir.path())),
+                writers: Writers::None,
+                _lock: Some(lock),
+            }),
             // A server runs here. It may append while this command reads, so only the log up to its
             // present end is checked.
             Err(LockError::Held { .. }) => {
                 eprintln!("note: {path} is in use: this checks what was durable when it began");
-                Ok(Self {
-                    storage: copying(),
-                    writers: Writers::Running,
-                    _lock: None,
-                })
+                Ok(Self::without_lock(dir, Writers::Running))
             }
             Err(LockError::ReadOnly { .. }) => {
                 eprintln!("note: {path} is read-only: it is read without its lock");
-                Ok(Self {
-                    storage: copying(),
-                    writers: Writers::None,
-                    _lock: None,
-                })
+                Ok(Self::without_lock(dir, Writers::None))
             }
             Err(error @ LockError::Io { .. }) => {
-                Err(Failure::new(error.to_string()).hint(DENIED_HINT).into())
+                Failure::new(error.to_string()).hint(DENIED_HINT).fail()
             }
         }
+    }
+
+    fn without_lock(dir: &DataDir, writers: Writers) -> Self {
+        Self {
+            storage: Arc::new(FileStorage::copying(dir.path())),
+            writers,
+            _lock: None,
+        }
+    }
+
+    fn walk_log(self, app: &App) -> Result<Report> {
+        let bar = StepBar::new("verifying", app.out.is_json());
+        let show = |done, all| bar.show(done, all);
+        Ok(salvage::verify(&self.storage, self.writers, show)?)
     }
 }
 
@@ -126,6 +117,18 @@ pub(super) fn print_report(report: &Report, app: &mut App) -> Result<()> {
     for blob in &report.bad_blobs {
         print_bad_blob(blob, app)?;
     }
+    print_missing(report, app)?;
+    let dropped = app.out.paint(Style::Bad, "dropped");
+    for command in &report.dropped {
+        app.out.line(format!("{dropped} {}", printable(command)))?;
+    }
+    if let Some(torn) = &report.torn {
+        print_torn(torn, app)?;
+    }
+    print_totals(report, app)
+}
+
+fn print_missing(report: &Report, app: &mut App) -> Result<()> {
     let missing = app.out.paint(Style::Bad, "missing");
     for line in missing_lines(&report.missing) {
         app.out.line(format!("{missing} {line}"))?;
@@ -137,14 +140,7 @@ pub(super) fn print_report(report: &Report, app: &mut App) -> Result<()> {
             perhaps_missing_text()
         ))?;
     }
-    let dropped = app.out.paint(Style::Bad, "dropped");
-    for command in &report.dropped {
-        app.out.line(format!("{dropped} {}", printable(command)))?;
-    }
-    if let Some(torn) = &report.torn {
-        print_torn(torn, app)?;
-    }
-    print_totals(report, app)
+    Ok(())
 }
 
 fn print_damage(damage: &FrameDamage, app: &mut App) -> Result<()> {
@@ -239,14 +235,21 @@ fn missing_lines(missing: &Missing) -> Vec<String> {
             "creation record of {contexts} (its labels and its base turn)"
         ));
     }
-    for (what, blobs) in [
-        ("payload", &missing.payloads),
-        ("filesystem root", &missing.roots),
-    ] {
-        for MissingBlob { hash, turns } in blobs {
-            lines.push(format!("{what} of {}: blob:{hash}", turn_names(turns)));
-        }
-    }
+    let blob_line = |what: &str, MissingBlob { hash, turns }: &MissingBlob| {
+        format!("{what} of {}: blob:{hash}", turn_names(turns))
+    };
+    lines.extend(
+        missing
+            .payloads
+            .iter()
+            .map(|blob| blob_line("payload", blob)),
+    );
+    lines.extend(
+        missing
+            .roots
+            .iter()
+            .map(|blob| blob_line("filesystem root", blob)),
+    );
     for hash in &missing.blobs {
         lines.push(format!("blob:{hash}, which no turn uses"));
     }
@@ -256,10 +259,6 @@ fn missing_lines(missing: &Missing) -> Vec<String> {
 pub(super) fn report_json(report: &Report) -> Value {
     let damage: Vec<Value> = report.damage.iter().map(damage_json).collect();
     let bad_blobs: Vec<Value> = report.bad_blobs.iter().map(bad_blob_json).collect();
-    let torn = report
-        .torn
-        .as_ref()
-        .map(|torn| json!({ "file": torn.file, "offset": torn.offset, "what": torn.what }));
     let perhaps_missing = if report.lost_frames > 0 {
         &PERHAPS_MISSING[..]
     } else {
@@ -279,7 +278,7 @@ pub(super) fn report_json(report: &Report) -> Value {
         "damage": damage,
         "bad_blobs": bad_blobs,
         "dropped": report.dropped,
-        "torn": torn,
+        "torn": report.torn.as_ref().map(torn_json),
     })
 }
 
@@ -295,6 +294,10 @@ fn damage_json(damage: &FrameDamage) -> Value {
         "turns": damage.turns.as_ref().map(ids_json),
         "contexts": damage.contexts.as_ref().map(ids_json),
     })
+}
+
+fn torn_json(torn: &Damage) -> Value {
+    json!({ "file": torn.file, "offset": torn.offset, "what": torn.what })
 }
 
 fn bad_blob_json(blob: &BadBlob) -> Value {

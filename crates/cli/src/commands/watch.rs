@@ -20,11 +20,11 @@ use rustix::termios::{OptionalActions, QueueSelector, Termios, Winsize};
 use serde_json::json;
 use tokio::sync::Notify;
 use turnkeep_client::broker::AsyncConnection;
-use turnkeep_types::broker::{Paint, Role, ServerMessage, SessionInfo, Shown};
+use turnkeep_types::broker::{Paint, ServerMessage, SessionInfo, Shown};
 
 use super::App;
 use crate::broker::known_sessions::KnownSessions;
-use crate::broker::{ANSWER_WITHIN, broker_socket_path, connect_to_broker, explain_broker_error};
+use crate::broker::{connect_to_broker, connect_to_broker_async, explain_broker_error};
 use crate::names::SessionName;
 use crate::render::{printable, shorten_to_columns};
 use crate::shutdown_signals::ShutdownSignals;
@@ -80,8 +80,7 @@ pub(crate) async fn run_watch(args: &WatchArgs, app: &mut App) -> Result<()> {
 
 /// Starts to watch on a new connection.
 async fn open_watch(session: &str) -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(&broker_socket_path()?, Role::Client, ANSWER_WITHIN).await;
-    let mut broker = opened.map_err(explain_broker_error)?;
+    let mut broker = connect_to_broker_async().await?;
     broker.watch(session).await.map_err(explain_broker_error)?;
     Ok(broker)
 }
@@ -101,6 +100,31 @@ struct WatchedSession {
     banner: Option<String>,
     /// Whether the banner covers a row of the session.
     covered: bool,
+}
+
+impl WatchedSession {
+    async fn remove_banner(&mut self, broker: &mut AsyncConnection) {
+        self.banner = None;
+        self.covered = false;
+        // Only a new watcher gets the whole screen. If the broker accepts no more watchers, the
+        // banner's row is repainted when the program paints it.
+        if let Ok(again) = open_watch(&self.session).await {
+            *broker = again;
+        }
+    }
+
+    /// Paints the banner, if a whole screen has just been painted over it.
+    fn paint_banner(&mut self, shown: &Shown, app: &mut App) -> Result<()> {
+        let Some(text) = self.banner.as_ref().filter(|_| shown.paint != Paint::Bytes) else {
+            return Ok(());
+        };
+        let Ok(size) = rustix::termios::tcgetwinsize(rustix::stdio::stdout()) else {
+            return Ok(());
+        };
+        // A higher terminal has a free row for the banner, which may then stay.
+        self.covered = size.ws_row <= shown.rows;
+        app.out.bytes(&banner_bytes(text, size))
+    }
 }
 
 /// The banner's text: the session, and how to leave.
@@ -135,13 +159,7 @@ async fn follow_screen(
                 _ => {}
             },
             () = &mut banner_ends, if watched.covered => {
-                watched.banner = None;
-                watched.covered = false;
-                // Only a new watcher gets the whole screen. If the broker accepts no more watchers,
-                // the banner's row is repainted when the program paints it.
-                if let Ok(again) = open_watch(&watched.session).await {
-                    *broker = again;
-                }
+                watched.remove_banner(broker).await;
             }
             () = left.notified() => return Ok(WatchEnd::Left),
             () = shutdown.requested() => return Ok(WatchEnd::Left),
@@ -159,14 +177,7 @@ fn show_screen(shown: &Shown, watched: &mut WatchedSession, app: &mut App) -> Re
         }))?;
     } else {
         app.out.bytes(&shown.content)?;
-        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
-        if let (Paint::Repaint | Paint::Lost, Some(text), Some(size)) =
-            (shown.paint, &watched.banner, size)
-        {
-            // A higher terminal has a free row for the banner, which may then stay.
-            watched.covered = size.ws_row <= shown.rows;
-            app.out.bytes(&banner_bytes(text, size))?;
-        }
+        watched.paint_banner(shown, app)?;
     }
     app.out.flush()
 }
@@ -199,28 +210,37 @@ impl Keyboard {
         if !is_screen || !rustix::termios::isatty(stdin) {
             return Ok(None);
         }
-        let before =
-            rustix::termios::tcgetattr(stdin).context("cannot read the terminal's settings")?;
         let (heard, bell) = io::pipe().context("cannot make a pipe")?;
         let left = Arc::new(Notify::new());
-        let leave = Arc::clone(&left);
-        let mut raw = before.clone();
-        raw.make_raw();
-        rustix::termios::tcsetattr(stdin, OptionalActions::Now, &raw)
-            .context("cannot take the keyboard")?;
-        let reader = std::thread::Builder::new()
-            .name("keyboard".to_owned())
-            .spawn(move || {
-                read_until_leave(&heard);
-                leave.notify_one();
-            });
         Ok(Some(Self {
-            before,
+            before: set_raw_mode()?,
+            reader: start_reader(heard, Arc::clone(&left)),
             left,
             bell: Some(bell),
-            reader: reader.ok(),
         }))
     }
+}
+
+/// Switches the terminal to raw mode, and returns the settings that it had.
+fn set_raw_mode() -> Result<Termios> {
+    let stdin = rustix::stdio::stdin();
+    let before =
+        rustix::termios::tcgetattr(stdin).context("cannot read the terminal's settings")?;
+    let mut raw = before.clone();
+    raw.make_raw();
+    rustix::termios::tcsetattr(stdin, OptionalActions::Now, &raw)
+        .context("cannot take the keyboard")?;
+    Ok(before)
+}
+
+/// Starts the thread that reads keys. Without the thread, a signal still ends the command.
+fn start_reader(heard: PipeReader, left: Arc<Notify>) -> Option<JoinHandle<()>> {
+    let thread = std::thread::Builder::new().name("keyboard".to_owned());
+    let reader = thread.spawn(move || {
+        read_until_leave(&heard);
+        left.notify_one();
+    });
+    reader.ok()
 }
 
 impl Drop for Keyboard {
@@ -241,26 +261,31 @@ impl Drop for Keyboard {
 fn read_until_leave(bell: &PipeReader) {
     let stdin = rustix::stdio::stdin();
     let mut pressed = KeyReader::default();
-    loop {
-        let mut fds = [
-            PollFd::new(&stdin, PollFlags::IN),
-            PollFd::new(bell, PollFlags::IN),
-        ];
-        if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
-            return;
-        }
-        let [has_keys, is_over] = fds.map(|fd| !fd.revents().is_empty());
-        if is_over {
-            return;
-        }
-        if !has_keys {
-            continue;
-        }
+    while wait_for_keys(bell) {
         let mut typed = [0; 1024];
         match rustix::io::read(stdin, &mut typed) {
             Ok(0) | Err(_) => return,
             Ok(read) if pressed.want_to_leave(typed.get(..read).unwrap_or_default()) => return,
             Ok(_) => {}
+        }
+    }
+}
+
+/// Waits until there are keys to read. Returns false if reading is over.
+fn wait_for_keys(bell: &PipeReader) -> bool {
+    let stdin = rustix::stdio::stdin();
+    loop {
+        let mut fds = [
+            PollFd::new(&stdin, PollFlags::IN),
+            PollFd::new(bell, PollFlags::IN),
+        ];
+        // A signal interrupts the wait, for example when the terminal's size changes.
+        if rustix::event::poll(&mut fds, None).is_err_and(|error| error != Errno::INTR) {
+            return false;
+        }
+        let [has_keys, is_over] = fds.map(|fd| !fd.revents().is_empty());
+        if is_over || has_keys {
+            return !is_over;
         }
     }
 }

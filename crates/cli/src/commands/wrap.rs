@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use turnkeep_client::broker::socket_path;
-use turnkeep_journal::{DataDirLock, LockError};
 use turnkeep_pty::wrap::{
     BrokerOutlet, BrokerSession, ChildEnding, Fault, HookSetup, Hooks, Injector, Options,
     PasteFraming, SessionCounts, SessionLabel, SharedTerminal, StoreOutlet, StoreProblems,
@@ -19,6 +18,7 @@ use turnkeep_types::broker::{
 };
 
 use super::App;
+use super::detect::ProfileChoice;
 use crate::broker::fit;
 use crate::broker::store_link::StoreLink;
 use crate::config::{Config, process_environment};
@@ -94,41 +94,177 @@ pub(crate) struct WrapArgs {
 pub(crate) fn run_wrap(args: &WrapArgs, app: &mut App) -> Result<()> {
     let config = app.config()?;
     check_names(args)?;
-    let profile = choose_profile(args, &config.presets)?;
-    let (injector, injected) = inject_queue(paste_framing(args))?;
-    let session = session_id()?;
-    let share = args.share.then(SharedTerminal::new);
-    let relay = broker_outlet(args, &session, &profile, (injector, share.clone()))?;
-    let (keep, problems) = keep(args, config, &profile, relay.as_ref())?;
-    let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
-    outlets.extend(relay.map(|relay| Box::new(relay) as Box<dyn TurnOutlet>));
-    outlets.extend(keep.map(|keep| Box::new(keep) as Box<dyn TurnOutlet>));
-    let (hooks, setup) = open_hooks(args, &session, &profile)?;
-    let (counts, preset) = (SessionCounts::default(), profile.name().to_owned());
-    let capture = TurnFinder::new(TurnFinderOptions {
-        session: session.to_string(),
-        profile,
-        raw_bytes_max: args.keep_raw.then_some(RAW_BYTES_MAX),
-        hooks,
-        clock: Arc::new(WallClock),
-        share,
-        counts: counts.clone(),
-        outlets,
-    });
-    let options = Options {
-        command: with_arguments(&args.command, setup.arguments),
-        environment: setup.environment,
-        record: args.record.clone(),
-        answers_status: answers_status(args, |variable| std::env::var_os(variable).is_some()),
-        fault: requested_fault(),
+    let session = WrappedSession {
+        args,
+        profile: choose_profile(args, &config.presets)?,
+        // 128 bits cannot collide by accident.
+        id: SessionId::from_random(random_bytes()?),
+        share: args.share.then(SharedTerminal::new),
+        counts: SessionCounts::default(),
     };
-    let report = turnkeep_pty::wrap::run(&options, Box::new(capture), injected);
+    let (injector, injected) = inject_queue(paste_framing(args))?;
+    let broker = session.connect_broker(injector)?;
+    let store = session.connect_store(config, broker.as_ref())?;
+    let (hooks, setup) = session.open_hooks()?;
+    let finder = session.turn_finder(hooks, boxed_outlets(broker, store.outlet));
+    let report = turnkeep_pty::wrap::run(&session.options(setup), Box::new(finder), injected);
     let report = report.map_err(explain_wrap_error)?;
-    let hint = hint_for_person(&preset, &counts);
-    for note in report.notes.into_iter().chain(problems.take()).chain(hint) {
+    // The program has given the terminal back, so messages can no longer disturb its screen.
+    let notes = report.notes.into_iter().chain(store.problems.take());
+    for note in notes.chain(session.hint_for_person()) {
         eprintln!("turnkeep: {note}");
     }
     end_as(report.ending)
+}
+
+/// The session that the command runs: its options, its profile and its id.
+struct WrappedSession<'a> {
+    args: &'a WrapArgs,
+    profile: Profile,
+    id: SessionId,
+    share: Option<SharedTerminal>,
+    counts: SessionCounts,
+}
+
+/// Where completed turns are kept, and the problems that it had.
+#[derive(Default)]
+struct StoreSide {
+    /// `None` without `--keep`.
+    outlet: Option<StoreOutlet>,
+    problems: StoreProblems,
+}
+
+fn boxed_outlets(
+    broker: Option<BrokerOutlet>,
+    store: Option<StoreOutlet>,
+) -> Vec<Box<dyn TurnOutlet>> {
+    let mut outlets: Vec<Box<dyn TurnOutlet>> = Vec::new();
+    if let Some(broker) = broker {
+        outlets.push(Box::new(broker));
+    }
+    if let Some(store) = store {
+        outlets.push(Box::new(store));
+    }
+    outlets
+}
+
+impl WrappedSession<'_> {
+    /// The connection to the broker. Without a runtime directory there can be no broker.
+    fn connect_broker(&self, injector: Injector) -> Result<Option<BrokerOutlet>> {
+        let Some(runtime_dir) = runtime_dir() else {
+            return self.refuse_share_without_broker().map(|()| None);
+        };
+        let session = BrokerSession {
+            register: self.registration(),
+            injector,
+            share: self.share.clone(),
+        };
+        let outlet = BrokerOutlet::start(socket_path(&runtime_dir), session)?;
+        Ok(Some(outlet))
+    }
+
+    fn refuse_share_without_broker(&self) -> Result<()> {
+        // Turns may also go to the store, but a shared terminal is seen through the broker only.
+        if self.share.is_none() {
+            return Ok(());
+        }
+        Failure::usage("--share needs XDG_RUNTIME_DIR, where the broker listens")
+            .hint("set it to a directory of your own, mode 0700, or leave --share out")
+            .fail()
+    }
+
+    fn registration(&self) -> Register {
+        Register {
+            session: self.id.to_string(),
+            pid: std::process::id(),
+            pattern: self.profile.pattern().to_owned(),
+            name: self.args.name.clone(),
+            preset: Some(self.profile.name().to_owned()),
+            // The program has not been started yet.
+            child_pid: None,
+            shared: self.share.is_some(),
+            bracketed: self.args.bracketed,
+            dialogs: self.profile.content() == ContentKind::Screen,
+        }
+    }
+
+    /// The connection to the turn store, with `--keep`. The broker then learns of a turn after the
+    /// store.
+    fn connect_store(&self, config: Config, broker: Option<&BrokerOutlet>) -> Result<StoreSide> {
+        if !self.args.keep {
+            return Ok(StoreSide::default());
+        }
+        block_on(check_store(&config))?;
+        let label = SessionLabel {
+            name: self.args.name.clone(),
+            preset: Some(self.profile.name().to_owned()),
+        };
+        let answers = broker.map(BrokerOutlet::hold_for_store);
+        let (outlet, problems) = StoreOutlet::start(label, answers, keep_turns(config)?)?;
+        Ok(StoreSide {
+            outlet: Some(outlet),
+            problems,
+        })
+    }
+
+    /// Sets up the program's own hooks, if `--hooks` is given.
+    fn open_hooks(&self) -> Result<(Option<Hooks>, HookSetup)> {
+        if !self.args.hooks {
+            return Ok((None, HookSetup::default()));
+        }
+        let runtime_dir = runtime_dir().ok_or_else(|| {
+            Failure::usage(
+                "--hooks needs XDG_RUNTIME_DIR, where the program hands its messages over",
+            )
+            .hint("set it to a directory of your own, mode 0700, or leave --hooks out")
+        })?;
+        let hooks = Hooks::open(&runtime_dir, self.id.as_str())
+            .context("cannot make the pipe for hooks")?;
+        let preset = self.profile.name();
+        let setup = hooks
+            .setup(preset)
+            .context("cannot set up the program's hooks")?;
+        // Better an error than a session that silently lacks what was asked for.
+        if setup == HookSetup::default() {
+            return Failure::usage(format!("the profile {preset} has no hooks"))
+                .hint("claude, codex and gemini have them; leave --hooks out")
+                .fail();
+        }
+        Ok((Some(hooks), setup))
+    }
+
+    fn turn_finder(&self, hooks: Option<Hooks>, outlets: Vec<Box<dyn TurnOutlet>>) -> TurnFinder {
+        TurnFinder::new(TurnFinderOptions {
+            session: self.id.to_string(),
+            profile: self.profile.clone(),
+            raw_bytes_max: self.args.keep_raw.then_some(RAW_BYTES_MAX),
+            hooks,
+            clock: Arc::new(WallClock),
+            share: self.share.clone(),
+            counts: self.counts.clone(),
+            outlets,
+        })
+    }
+
+    fn options(&self, setup: HookSetup) -> Options {
+        let is_set = |variable: &str| std::env::var_os(variable).is_some();
+        Options {
+            command: with_arguments(&self.args.command, setup.arguments),
+            environment: setup.environment,
+            record: self.args.record.clone(),
+            answers_status: answers_status(self.args, is_set),
+            fault: requested_fault(),
+        }
+    }
+
+    /// What to do about a profile that does not fit the program. Only a person at a terminal gets
+    /// it: in a script it would be noise.
+    fn hint_for_person(&self) -> Option<String> {
+        let is_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+        let counts = &self.counts;
+        let hint = fit::wrap_hint(self.profile.name(), counts.turns(), counts.unanswered());
+        hint.filter(|_| is_person)
+    }
 }
 
 fn paste_framing(args: &WrapArgs) -> PasteFraming {
@@ -137,14 +273,6 @@ fn paste_framing(args: &WrapArgs) -> PasteFraming {
     } else {
         PasteFraming::Plain
     }
-}
-
-/// What to do about a profile that does not fit the program. Only a person at a terminal gets it:
-/// in a script it would be noise.
-fn hint_for_person(preset: &str, counts: &SessionCounts) -> Option<String> {
-    let is_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let hint = fit::wrap_hint(preset, counts.turns(), counts.unanswered());
-    hint.filter(|_| is_person)
 }
 
 /// Variables that a terminal multiplexer sets for the programs inside it.
@@ -163,8 +291,21 @@ fn answers_status(args: &WrapArgs, is_set: impl Fn(&str) -> bool) -> bool {
 
 /// Refuses names that the broker would not accept, or that could not name the session later.
 fn check_names(args: &WrapArgs) -> Result<()> {
-    let refuse = |what: String, hint: &str| Err(Failure::usage(what).hint(hint).into());
-    if let Some(Err(error)) = args.name.as_deref().map(check_session_name) {
+    if let Some(name) = &args.name {
+        check_label(name)?;
+    }
+    let pattern = args.pattern.as_deref().unwrap_or_default();
+    // The broker's protocol carries the pattern in a field of this length.
+    if pattern.len() > TEXT_BYTES_MAX {
+        return Failure::usage(format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"))
+            .hint("put it into a profile")
+            .fail();
+    }
+    Ok(())
+}
+
+fn check_label(name: &str) -> Result<()> {
+    if let Err(error) = check_session_name(name) {
         let hint = match error {
             BadSessionName::Empty => "leave it out, or give a name",
             BadSessionName::TooLong => "give a shorter one",
@@ -172,75 +313,30 @@ fn check_names(args: &WrapArgs) -> Result<()> {
                 "`NAME:3` is the third turn of a session and `@last` the latest session"
             }
         };
-        return refuse(format!("--name {error}"), hint);
+        return Failure::usage(format!("--name {error}")).hint(hint).fail();
     }
-    if let Some(name) = args
-        .name
-        .as_deref()
-        .filter(|name| STORE_KINDS.contains(name))
-    {
-        let hint = format!("`{name}:3` is an object of the store; choose another name");
-        return refuse(format!("--name {name} means something else"), &hint);
-    }
-    if args
-        .pattern
-        .as_ref()
-        .is_some_and(|pattern| pattern.len() > TEXT_BYTES_MAX)
-    {
-        return refuse(
-            format!("--pattern is longer than {TEXT_BYTES_MAX} bytes"),
-            "put it into a profile",
-        );
+    if STORE_KINDS.contains(&name) {
+        return Failure::usage(format!("--name {name} means something else"))
+            .hint(format!(
+                "`{name}:3` is an object of the store; choose another name"
+            ))
+            .fail();
     }
     Ok(())
 }
 
 /// The profile by which the program's turns are detected.
 fn choose_profile(args: &WrapArgs, presets: &Presets) -> Result<Profile> {
-    if let Some(pattern) = &args.pattern {
-        let compiled = Profile::from_pattern(pattern);
-        return compiled.map_err(|error| Failure::usage(format!("--pattern: {error}")).into());
-    }
     let program = args
         .command
         .first()
-        .map(|program| program.to_string_lossy())
-        .unwrap_or_default();
-    let name = args
-        .preset
-        .as_deref()
-        .unwrap_or_else(|| presets.name_for(&program));
-    presets
-        .get(name)
-        .map_err(|error| Failure::usage(error.to_string()).into())
-}
-
-/// 128 random bits.
-fn session_id() -> Result<SessionId> {
-    // Half of the 32 random bytes: 128 bits cannot collide by accident.
-    let [bits @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = random_bytes()?;
-    Ok(SessionId::from_random(bits))
-}
-
-/// The connection to the turn store, with `--keep`. The broker then learns of a turn after the
-/// store.
-fn keep(
-    args: &WrapArgs,
-    config: Config,
-    profile: &Profile,
-    relay: Option<&BrokerOutlet>,
-) -> Result<(Option<StoreOutlet>, StoreProblems)> {
-    if !args.keep {
-        return Ok((None, StoreProblems::default()));
+        .map(|program| program.to_string_lossy());
+    ProfileChoice {
+        pattern: args.pattern.as_deref(),
+        preset: args.preset.as_deref(),
+        program: &program.unwrap_or_default(),
     }
-    block_on(check_store(&config))?;
-    let label = SessionLabel {
-        name: args.name.clone(),
-        preset: Some(profile.name().to_owned()),
-    };
-    let answers = relay.map(BrokerOutlet::hold_for_store);
-    let (keep, problems) = StoreOutlet::start(label, answers, keep_turns(config)?)?;
-    Ok((Some(keep), problems))
+    .find(presets)
 }
 
 /// The function that keeps turns. Its connection to the store lives on a runtime of its own.
@@ -281,41 +377,7 @@ async fn check_store(config: &Config) -> Result<()> {
 /// Whether another command holds the store's lock and serves no other commands.
 async fn is_taken(config: &Config) -> bool {
     let dir = DataDir::new(&config.data.value);
-    let is_held = || {
-        matches!(
-            DataDirLock::acquire(dir.path()),
-            Err(LockError::Held { .. })
-        )
-    };
-    config.server.value.is_none() && is_held() && server_on(&dir).await.is_none()
-}
-
-/// Sets up the program's own hooks, if `--hooks` is given.
-fn open_hooks(
-    args: &WrapArgs,
-    session: &SessionId,
-    profile: &Profile,
-) -> Result<(Option<Hooks>, HookSetup)> {
-    if !args.hooks {
-        return Ok((None, HookSetup::default()));
-    }
-    let runtime_dir = runtime_dir().ok_or_else(|| {
-        Failure::usage("--hooks needs XDG_RUNTIME_DIR, where the program hands its messages over")
-            .hint("set it to a directory of your own, mode 0700, or leave --hooks out")
-    })?;
-    let hooks =
-        Hooks::open(&runtime_dir, session.as_str()).context("cannot make the pipe for hooks")?;
-    let setup = hooks
-        .setup(profile.name())
-        .context("cannot set up the program's hooks")?;
-    // Better an error than a session that silently lacks what was asked for.
-    if setup == HookSetup::default() {
-        let failure = Failure::usage(format!("the profile {} has no hooks", profile.name()));
-        return Err(failure
-            .hint("claude, codex and gemini have them; leave --hooks out")
-            .into());
-    }
-    Ok((Some(hooks), setup))
+    config.server.value.is_none() && dir.is_held() && server_on(&dir).await.is_none()
 }
 
 /// The command with more arguments between the program and the user's own arguments.
@@ -329,51 +391,13 @@ fn with_arguments(command: &[OsString], more: Vec<String>) -> Vec<OsString> {
         .collect()
 }
 
-/// The connection to the broker. Without a runtime directory there can be no broker.
-fn broker_outlet(
-    args: &WrapArgs,
-    session: &SessionId,
-    profile: &Profile,
-    (injector, share): (Injector, Option<SharedTerminal>),
-) -> Result<Option<BrokerOutlet>> {
-    let Some(runtime_dir) = runtime_dir() else {
-        if share.is_some() {
-            let failure = Failure::usage("--share needs XDG_RUNTIME_DIR, where the broker listens");
-            return Err(failure
-                .hint("set it to a directory of your own, mode 0700, or leave --share out")
-                .into());
-        }
-        return Ok(None);
-    };
-    let register = Register {
-        session: session.to_string(),
-        pid: std::process::id(),
-        pattern: profile.pattern().to_owned(),
-        name: args.name.clone(),
-        preset: Some(profile.name().to_owned()),
-        child_pid: None,
-        shared: share.is_some(),
-        bracketed: args.bracketed,
-        dialogs: profile.content() == ContentKind::Screen,
-    };
-    let session = BrokerSession {
-        register,
-        injector,
-        share,
-    };
-    Ok(Some(BrokerOutlet::start(
-        socket_path(&runtime_dir),
-        session,
-    )?))
-}
-
 /// Ends this process as the program ended.
-fn end_as(ending: ChildEnding) -> ! {
+pub(super) fn end_as(ending: ChildEnding) -> ! {
     let code = match ending {
         ChildEnding::Exited(code) => code,
         ChildEnding::Killed(signal) => {
-            // Returns only if the signal does not kill this process. Then the exit code says it, as
-            // a shell does.
+            // Returns only if the signal does not kill this process. Then the exit code is a
+            // shell's: 128 and the signal's number.
             die_of_signal(signal);
             128 + signal
         }
@@ -383,7 +407,7 @@ fn end_as(ending: ChildEnding) -> ! {
 
 /// Explains why the program did not run. A program that cannot be started ends the process with a
 /// shell's exit code.
-fn explain_wrap_error(error: WrapError) -> anyhow::Error {
+pub(super) fn explain_wrap_error(error: WrapError) -> anyhow::Error {
     let code = match &error {
         WrapError::NotFound(_) => CODE_NOT_FOUND,
         WrapError::NotStarted { .. } => CODE_NOT_STARTED,

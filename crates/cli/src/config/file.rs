@@ -1,5 +1,5 @@
-//! The configuration file: flat TOML with tables for the broker, the desktop, the limits and the
-//! profiles. An unknown key is an error.
+//! The configuration file: flat TOML with tables for the broker, the desktop, the limits, runs, agent
+//! programs and the profiles. An unknown key is an error.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,6 +12,7 @@ use turnkeep_types::Limits;
 
 use super::broker::RawBroker;
 use super::desktop::RawDesktop;
+use super::runs::{RawProvider, RawRuns};
 use super::setting::{Setting, SettingRow, Sources};
 use crate::failure::Failure;
 
@@ -36,6 +37,9 @@ pub(super) struct RawFile {
     pub(super) broker: Option<RawBroker>,
     pub(super) desktop: Option<RawDesktop>,
     pub(super) limits: Option<RawLimits>,
+    pub(super) runs: Option<RawRuns>,
+    /// Agent programs, by name.
+    pub(super) providers: Option<BTreeMap<String, RawProvider>>,
     /// Profiles of programs, by name.
     pub(super) profiles: Option<BTreeMap<String, ProfileSpec>>,
     /// Which profile a program gets, by its base name.
@@ -158,20 +162,15 @@ pub(super) fn read_file(path: &Path, must_exist: bool) -> Result<RawFile> {
             return Ok(RawFile::default());
         }
         Err(error) => {
-            let failure = Failure::usage(format!(
-                "cannot read the configuration {}: {error}",
-                path.display()
-            ));
-            return Err(failure
+            let name = path.display();
+            return Failure::usage(format!("cannot read the configuration {name}: {error}"))
                 .hint("check --config and TURNKEEP_CONFIG, or leave them out")
-                .into());
+                .fail();
         }
     };
     toml::from_str(&text).map_err(|error| {
-        Failure::usage(format!(
-            "the configuration {} is not valid:\n{error}",
-            path.display()
-        ))
-        .into()
+        // The error quotes the line of the file, so it starts on a line of its own.
+        let name = path.display();
+        Failure::usage(format!("the configuration {name} is not valid:\n{error}")).into()
     })
 }

@@ -30,7 +30,15 @@ fn budget_of(memory_bytes: Option<u64>) -> usize {
 
 /// Reads a size: a number of bytes, or a number of KiB, MiB or GiB.
 pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
-    let wrong = || "expected a size, such as 512MiB or 536870912".to_owned();
+    let bytes =
+        parse_size(text).ok_or("expected a size, such as 512MiB or 536870912".to_owned())?;
+    if bytes < SET_BYTES_MIN {
+        return Err(format!("expected at least {}MiB", SET_BYTES_MIN >> 20));
+    }
+    Ok(bytes)
+}
+
+fn parse_size(text: &str) -> Option<usize> {
     // `512MiB` is the number 512 and the unit MiB; a minus or a dot makes the number invalid.
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
     let unit: usize = match text[digits.len()..].trim().to_ascii_lowercase().as_str() {
@@ -38,23 +46,17 @@ pub(super) fn parse_budget(text: &str) -> Result<usize, String> {
         "k" | "kib" => 1 << 10,
         "m" | "mib" => 1 << 20,
         "g" | "gib" => 1 << 30,
-        _ => return Err(wrong()),
+        _ => return None,
     };
-    let number: usize = digits.parse().map_err(|_| wrong())?;
-    let bytes = number.checked_mul(unit).ok_or_else(wrong)?;
-    if bytes < SET_BYTES_MIN {
-        return Err(format!("expected at least {}MiB", SET_BYTES_MIN >> 20));
-    }
-    Ok(bytes)
+    let number: usize = digits.parse().ok()?;
+    number.checked_mul(unit)
 }
 
 /// The memory that this process can use: the smallest of the machine's memory and all limits.
 fn memory_bytes(root: &Path) -> Option<u64> {
     let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
-    let limits = groups
-        .lines()
-        .flat_map(|line| limit_files(root, line))
-        .filter_map(|file| number_in(&file));
+    let files = groups.lines().filter_map(|line| limit_files(root, line));
+    let limits = files.flatten().filter_map(|file| number_in(&file));
     // A limit may exceed the machine, as in cgroup v1, where "no limit" is a huge number.
     limits.chain(machine_bytes(root)).min()
 }
@@ -70,31 +72,42 @@ fn machine_bytes(root: &Path) -> Option<u64> {
 
 /// Where the limits may be that a line of `/proc/self/cgroup` leads to, such as `0::/user/shell` or
 /// `7:memory:/user`: in the group itself and in every group around it.
-fn limit_files(root: &Path, line: &str) -> Vec<PathBuf> {
-    let mut fields = line.splitn(3, ':');
-    let (Some(_), Some(controllers), Some(group)) = (fields.next(), fields.next(), fields.next())
-    else {
-        return Vec::new();
-    };
-    let (mounts, file): (&[&str], _) = if controllers.is_empty() {
-        (&["sys/fs/cgroup", "sys/fs/cgroup/unified"], "memory.max")
-    } else if controllers
-        .split(',')
-        .any(|controller| controller == "memory")
-    {
-        (&["sys/fs/cgroup/memory"], "memory.limit_in_bytes")
-    } else {
-        return Vec::new();
-    };
+fn limit_files(root: &Path, line: &str) -> Option<Vec<PathBuf>> {
+    let (_number, rest) = line.split_once(':')?;
+    let (controllers, group) = rest.split_once(':')?;
+    let LimitPlace { mounts, file } = limit_place(controllers)?;
     let group = Path::new(group.trim_start_matches('/'));
-    let within = |mount: &&str| {
+    let mut files = Vec::new();
+    for mount in *mounts {
         let mount = root.join(mount);
-        group
-            .ancestors()
-            .map(|group| mount.join(group).join(file))
-            .collect::<Vec<_>>()
-    };
-    mounts.iter().flat_map(within).collect()
+        files.extend(group.ancestors().map(|group| mount.join(group).join(file)));
+    }
+    Some(files)
+}
+
+/// Where a version of control groups has its memory limits.
+struct LimitPlace {
+    mounts: &'static [&'static str],
+    file: &'static str,
+}
+
+const VERSION_1: LimitPlace = LimitPlace {
+    mounts: &["sys/fs/cgroup/memory"],
+    file: "memory.limit_in_bytes",
+};
+const VERSION_2: LimitPlace = LimitPlace {
+    // On a system that uses both versions, the second one is mounted below the first.
+    mounts: &["sys/fs/cgroup", "sys/fs/cgroup/unified"],
+    file: "memory.max",
+};
+
+/// The place for a list of controllers, which is empty in version 2 only.
+fn limit_place(controllers: &str) -> Option<&'static LimitPlace> {
+    if controllers.is_empty() {
+        return Some(&VERSION_2);
+    }
+    let mut names = controllers.split(',');
+    names.any(|name| name == "memory").then_some(&VERSION_1)
 }
 
 /// The number in a file; none where it says `max`.

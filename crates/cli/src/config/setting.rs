@@ -76,7 +76,7 @@ impl<T> Setting<T> {
 }
 
 /// One line of `config show`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct SettingRow {
     pub(crate) name: &'static str,
     pub(crate) value: Value,
@@ -120,14 +120,21 @@ impl Sources<'_> {
         flag: Option<String>,
         file: Option<String>,
     ) -> FoundSetting<String> {
+        let found = flag_setting(name, flag)
+            .or_else(|| self.variable(name))
+            .or_else(|| self.file_setting(file));
+        FoundSetting(found)
+    }
+
+    /// The value of the setting's environment variable.
+    fn variable(self, name: &str) -> Option<Setting<String>> {
         let variable = variable_name(name);
-        let flag = flag.map(|value| Setting::new(value, Source::Flag(name.to_owned())));
-        let env = || {
-            (self.env)(&variable)
-                .map(|value| Setting::new(value, Source::Environment(variable.clone())))
-        };
-        let file = || file.map(|value| Setting::new(value, Source::File(self.file.to_owned())));
-        FoundSetting(flag.or_else(env).or_else(file))
+        let value = (self.env)(&variable)?;
+        Some(Setting::new(value, Source::Environment(variable)))
+    }
+
+    fn file_setting<T>(self, value: Option<T>) -> Option<Setting<T>> {
+        value.map(|value| Setting::new(value, Source::File(self.file.to_owned())))
     }
 
     /// A value that `parse` reads from the environment and the file.
@@ -139,22 +146,21 @@ impl Sources<'_> {
         parse: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<FoundSetting<T>> {
         // clap has parsed the flag already, with the same function.
-        if let Some(value) = flag {
-            return Ok(FoundSetting(Some(Setting::new(
-                value,
-                Source::Flag(name.to_owned()),
-            ))));
+        if flag.is_some() {
+            return Ok(FoundSetting(flag_setting(name, flag)));
         }
-        let Some(said) = self.find_text(name, None, file).0 else {
+        let Some(Setting {
+            value: text,
+            source,
+        }) = self.find_text(name, None, file).0
+        else {
             return Ok(FoundSetting(None));
         };
-        match parse(&said.value) {
-            Ok(value) => Ok(FoundSetting(Some(Setting::new(value, said.source)))),
-            Err(error) => Err(Failure::usage(format!(
-                "{} sets {name} to `{}`: {error}",
-                said.source, said.value
-            ))
-            .into()),
+        match parse(&text) {
+            Ok(value) => Ok(FoundSetting(Some(Setting::new(value, source)))),
+            Err(error) => {
+                Failure::usage(format!("{source} sets {name} to `{text}`: {error}")).fail()
+            }
         }
     }
 
@@ -171,13 +177,25 @@ impl Sources<'_> {
         self.find_with(name, flag, file, str::parse)
     }
 
-    pub(super) fn find_path(
+    pub(super) fn find_optional_path(
         self,
         name: &str,
-        flag: Option<PathBuf>,
+        flag: Option<&PathBuf>,
         file: Option<String>,
-    ) -> Result<FoundSetting<PathBuf>> {
-        self.find_parsed(name, flag, file)
+    ) -> Result<Setting<Option<PathBuf>>> {
+        Ok(self.find_parsed(name, flag.cloned(), file)?.optional())
+    }
+
+    /// An address to listen on. By default only programs on this machine can reach it.
+    pub(super) fn find_addr(
+        self,
+        name: &str,
+        flag: Option<SocketAddr>,
+        file: Option<String>,
+        default_port: u16,
+    ) -> Result<Setting<SocketAddr>> {
+        let default = SocketAddr::from(([127, 0, 0, 1], default_port));
+        Ok(self.find_with(name, flag, file, parse_addr)?.or(default))
     }
 
     /// A switch: the flag can only turn it on.
@@ -188,9 +206,8 @@ impl Sources<'_> {
         file: Option<bool>,
     ) -> Result<Setting<bool>> {
         let file = file.map(|on| on.to_string());
-        Ok(self
-            .find_with(name, flag.then_some(true), file, parse_switch)?
-            .or(false))
+        let found = self.find_with(name, flag.then_some(true), file, parse_switch)?;
+        Ok(found.or(false))
     }
 
     /// A list: flags are repeated, the environment separates by commas.
@@ -200,25 +217,24 @@ impl Sources<'_> {
         flag: &[String],
         file: Option<Vec<String>>,
     ) -> Setting<Vec<String>> {
-        if !flag.is_empty() {
-            return Setting::new(flag.to_vec(), Source::Flag(name.to_owned()));
-        }
-        let variable = variable_name(name);
-        if let Some(value) = (self.env)(&variable) {
-            let items = value
-                .split(',')
-                .map(str::trim)
-                .filter(|item| !item.is_empty());
-            return Setting::new(
-                items.map(str::to_owned).collect(),
-                Source::Environment(variable),
-            );
-        }
-        match file {
-            Some(items) => Setting::new(items, Source::File(self.file.to_owned())),
-            None => Setting::new(Vec::new(), Source::Default),
-        }
+        // clap gives an empty list if the flag is absent.
+        let flags = (!flag.is_empty()).then(|| flag.to_vec());
+        let found = flag_setting(name, flags)
+            .or_else(|| Some(self.variable(name)?.map(|text| split_list(&text))))
+            .or_else(|| self.file_setting(file));
+        FoundSetting(found).or(Vec::new())
     }
+}
+
+fn flag_setting<T>(name: &str, value: Option<T>) -> Option<Setting<T>> {
+    value.map(|value| Setting::new(value, Source::Flag(name.to_owned())))
+}
+
+fn split_list(text: &str) -> Vec<String> {
+    let items = text.split(',').map(str::trim);
+    // A comma at the end must not add an empty host name.
+    let items = items.filter(|item| !item.is_empty());
+    items.map(str::to_owned).collect()
 }
 
 fn variable_name(name: &str) -> String {

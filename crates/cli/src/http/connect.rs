@@ -16,11 +16,11 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use turnkeep_client::tls::client_config;
 
+use crate::config::HTTP_PORT;
 use crate::failure::Failure;
 
+/// A firewall may discard the packets silently; then the system would wait for minutes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The port of HTTP when the address names none.
-const DEFAULT_PORT: u16 = 9010;
 
 /// A server's address, and the token and certificate to use there.
 #[derive(Debug, Clone)]
@@ -47,23 +47,13 @@ impl Target {
             return Err(bad_address_error(address));
         }
         if tls && ca.is_none() {
-            let failure = Failure::usage(format!(
-                "{address} speaks TLS, but no trusted certificate is given"
-            ));
-            return Err(failure
+            let message = format!("{address} speaks TLS, but no trusted certificate is given");
+            return Failure::usage(message)
                 .hint("name the authority's certificate with --tls-ca FILE")
-                .into());
+                .fail();
         }
-        let has_port = host
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
-        let authority = if has_port {
-            host.to_owned()
-        } else {
-            format!("{host}:{DEFAULT_PORT}")
-        };
         Ok(Self {
-            authority,
+            authority: with_port(host),
             token,
             // `http://` with --tls-ca means no TLS: the scheme is the more explicit wish.
             ca: ca.filter(|_| tls),
@@ -113,6 +103,15 @@ impl fmt::Display for Target {
     }
 }
 
+/// The host with a port: its own, or the default one.
+fn with_port(host: &str) -> String {
+    // The last colon: an IPv6 address such as `[::1]` has colons of its own.
+    match host.rsplit_once(':') {
+        Some((_, port)) if port.parse::<u16>().is_ok() => host.to_owned(),
+        _ => format!("{host}:{HTTP_PORT}"),
+    }
+}
+
 fn bad_address_error(address: &str) -> anyhow::Error {
     Failure::usage(format!("`{address}` is not a server's address"))
         .hint("expected HOST:PORT, http://HOST:PORT or https://HOST:PORT")
@@ -121,29 +120,28 @@ fn bad_address_error(address: &str) -> anyhow::Error {
 
 /// Opens a connection and starts the task that drives it, which ends with the connection.
 pub(super) async fn open_connection(target: &Target) -> Result<SendRequest<Full<Bytes>>> {
-    let dialled =
-        tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(&target.authority)).await;
-    let stream = match dialled {
-        Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => return Err(unreachable_error(target, &error.to_string())),
-        Err(_) => return Err(unreachable_error(target, "no answer")),
-    };
+    let stream = dial(target).await?;
     // Requests are small and each waits for its answer, so delaying packets only costs time.
     stream.set_nodelay(true)?;
-    match &target.ca {
-        None => start_connection(TokioIo::new(stream)).await,
-        Some(ca) => {
-            let name = ServerName::try_from(target.certificate_name().to_owned())
-                .context("not a name that TLS knows")?;
-            let config = client_config(ca).context("cannot read the certificates of --tls-ca")?;
-            let stream = TlsConnector::from(Arc::new(config))
-                .connect(name, stream)
-                .await;
-            start_connection(TokioIo::new(
-                stream.map_err(|error| tls_error(target, &error))?,
-            ))
-            .await
-        }
+    let Some(ca) = &target.ca else {
+        return start_connection(TokioIo::new(stream)).await;
+    };
+    let name = ServerName::try_from(target.certificate_name().to_owned())
+        .context("not a name that TLS knows")?;
+    let config = client_config(ca).context("cannot read the certificates of --tls-ca")?;
+    let secured = TlsConnector::from(Arc::new(config)).connect(name, stream);
+    match secured.await {
+        Ok(stream) => start_connection(TokioIo::new(stream)).await,
+        Err(error) => Err(tls_error(target, &error)),
+    }
+}
+
+async fn dial(target: &Target) -> Result<TcpStream> {
+    let connect = TcpStream::connect(&target.authority);
+    match tokio::time::timeout(CONNECT_TIMEOUT, connect).await {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(unreachable_error(target, &error.to_string())),
+        Err(_) => Err(unreachable_error(target, "no answer")),
     }
 }
 
@@ -162,7 +160,8 @@ where
         .context("the server does not speak HTTP")?;
     // The task ends with the connection, which ends with the sender that is returned.
     tokio::spawn(async move {
-        if let Err(error) = connection.await {
+        // A WebSocket begins as a request on such a connection.
+        if let Err(error) = connection.with_upgrades().await {
             tracing::debug!(%error, "the HTTP connection ended");
         }
     });

@@ -21,28 +21,28 @@ pub(super) fn turn_lines(data: &Map<String, Value>) -> Vec<String> {
 
 /// The turn in one line: who, and the first line that says something.
 pub(super) fn summary_line(data: &Map<String, Value>) -> String {
-    let said =
-        text_field(data, "text").and_then(|text| text.lines().find(|line| !line.trim().is_empty()));
-    format!(
-        "{}: {}",
-        head_line(data),
-        said.map_or_else(|| "(no text)".to_owned(), printable)
-    )
+    let mut lines = text_field(data, "text").unwrap_or_default().lines();
+    let said = lines.find(|line| !line.trim().is_empty());
+    let said = said.map_or_else(|| "(no text)".to_owned(), printable);
+    format!("{}: {said}", head_line(data))
 }
 
 /// Name, program and flags, such as `review (claude, interrupted)`.
 fn head_line(data: &Map<String, Value>) -> String {
-    let name = text_field(data, "name")
-        .or_else(|| text_field(data, "turn_id"))
-        .unwrap_or_default();
-    let flags = ["interrupted", "truncated", "incomplete"].into_iter();
-    let set = flags.filter(|flag| data.get(*flag).and_then(Value::as_bool).unwrap_or_default());
-    let about: Vec<&str> = text_field(data, "preset").into_iter().chain(set).collect();
+    // A session without a name is known by its turns' ids.
+    let name = text_field(data, "name").or_else(|| text_field(data, "turn_id"));
+    let name = printable(name.unwrap_or_default());
+    let mut about: Vec<&str> = text_field(data, "preset").into_iter().collect();
+    let is_set = |flag: &&str| data.get(*flag) == Some(&Value::Bool(true));
+    about.extend(
+        ["interrupted", "truncated", "incomplete"]
+            .iter()
+            .filter(|flag| is_set(flag)),
+    );
     if about.is_empty() {
-        printable(name)
-    } else {
-        format!("{} ({})", printable(name), printable(&about.join(", ")))
+        return name;
     }
+    format!("{name} ({})", printable(&about.join(", ")))
 }
 
 fn text_field<'a>(data: &'a Map<String, Value>, name: &str) -> Option<&'a str> {

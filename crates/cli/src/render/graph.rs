@@ -31,9 +31,7 @@ impl Graph {
         let first = self.lane_row(Some(lane), '*');
         // The lane has arrived at its turn. It continues only if the parent needs it.
         self.set_lane(lane, None);
-        let joined =
-            parent.and_then(|parent| self.lanes.iter().position(|waits| *waits == Some(parent)));
-        let Some(other) = joined else {
+        let Some(other) = parent.and_then(|parent| self.waiting_lane(parent)) else {
             self.set_lane(lane, parent);
             self.trim_lanes();
             return Margin {
@@ -60,13 +58,16 @@ impl Graph {
 
     /// The lane that waits for this turn, or a new one for a branch that starts here.
     fn lane_of(&mut self, id: TurnId) -> usize {
-        let waiting = self.lanes.iter().position(|waits| *waits == Some(id));
-        waiting
-            .or_else(|| self.lanes.iter().position(Option::is_none))
-            .unwrap_or_else(|| {
-                self.lanes.push(None);
-                self.lanes.len() - 1
-            })
+        let gap = || self.lanes.iter().position(Option::is_none);
+        if let Some(lane) = self.waiting_lane(id).or_else(gap) {
+            return lane;
+        }
+        self.lanes.push(None);
+        self.lanes.len() - 1
+    }
+
+    fn waiting_lane(&self, id: TurnId) -> Option<usize> {
+        self.lanes.iter().position(|waits| *waits == Some(id))
     }
 
     fn trim_lanes(&mut self) {
@@ -77,29 +78,31 @@ impl Graph {
 
     /// All lanes as bars, with `mark` in one of them.
     fn lane_row(&self, marked: Option<usize>, mark: char) -> String {
-        let cells = self
-            .lanes
-            .iter()
-            .enumerate()
-            .map(|(lane, waits)| match waits {
+        let mut row = String::new();
+        for (lane, waits) in self.lanes.iter().enumerate() {
+            row.push(match waits {
                 _ if marked == Some(lane) => mark,
                 Some(_) => '|',
                 None => ' ',
             });
-        let text: String = cells.flat_map(|cell| [cell, ' ']).collect();
-        text.trim_end().to_owned()
+            row.push(' ');
+        }
+        row.trim_end().to_owned()
     }
 
     /// A line that leaves `right` and moves one lane to the left per row until it meets `left`.
     fn join_rows(&self, left: usize, right: usize) -> Vec<String> {
-        let rows = (left + 1..=right).rev().map(|from| {
-            let mut cells: Vec<char> = self.lane_row(None, ' ').chars().collect();
+        let lanes: Vec<char> = self.lane_row(None, ' ').chars().collect();
+        let mut rows = Vec::new();
+        for from in (left + 1..=right).rev() {
+            // A lane takes two columns, so the slash stands just left of the lane that it leaves.
             let at = 2 * from - 1;
+            let mut cells = lanes.clone();
             cells.resize(cells.len().max(at + 1), ' ');
             cells.splice(at..=at, ['/']);
-            cells.into_iter().collect()
-        });
-        rows.collect()
+            rows.push(cells.into_iter().collect());
+        }
+        rows
     }
 }
 

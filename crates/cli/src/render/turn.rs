@@ -4,8 +4,10 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
 
+use super::transcript::SpokenLine;
 use super::{captured, msgpack, printable, shorten_to_chars, shorten_to_columns, text_columns};
 use crate::answer::{list_at, number_of, text_of};
+use crate::http::NO_TURN;
 use crate::output::{Output, Style, bytes_text};
 
 /// How much of a turn fits in one line.
@@ -27,43 +29,34 @@ impl ShownTurn<'_> {
     /// The turn as one line; its summary is cut where so many columns end.
     pub(crate) fn one_line(&self, columns: Option<usize>, out: &Output) -> String {
         let (id, type_name) = (self.id(), type_text(self.turn));
-        let heads = if self.heads.is_empty() {
-            0
-        } else {
-            self.heads.join(", ").len() + " ()".len()
+        // Without colours, which take no columns.
+        let heads = match self.heads {
+            [] => String::new(),
+            heads => format!(" ({})", heads.join(", ")),
         };
-        let taken = text_columns(id) + heads + text_columns(&type_name) + "  ".len();
+        let taken = text_columns(&format!("{id}{heads} {type_name} "));
         // Bounded first: a summary can be megabytes, and measuring columns walks over all of it.
         let summary = shorten_to_chars(&self.summary_text(), SUMMARY_CHARS_MAX);
         let summary = match columns {
             Some(columns) => shorten_to_columns(&summary, columns.saturating_sub(taken)),
             None => summary,
         };
-        let (id, type_name) = (
-            out.paint(Style::Id, id),
-            out.paint(Style::Faint, &type_name),
-        );
+        let id = out.paint(Style::Id, id);
+        let type_name = out.paint(Style::Faint, &type_name);
         format!("{id}{} {type_name} {summary}", self.heads_text(out))
     }
 
     /// The turn as a block: its head lines, an empty line, its content indented.
     pub(crate) fn block_lines(&self, out: &Output) -> Vec<String> {
-        let mut lines = vec![format!(
-            "{}{}",
-            out.paint(Style::Id, &format!("turn {}", self.id())),
-            self.heads_text(out)
-        )];
-        lines.extend(
-            self.fact_pairs()
-                .into_iter()
-                .map(|(name, value)| format!("{:9}{value}", format!("{name}:"))),
-        );
+        let id = out.paint(Style::Id, &format!("turn {}", self.id()));
+        let mut lines = vec![format!("{id}{}", self.heads_text(out))];
+        for (name, value) in self.fact_pairs() {
+            lines.push(format!("{:9}{value}", format!("{name}:")));
+        }
         lines.push(String::new());
-        lines.extend(
-            self.content_lines()
-                .iter()
-                .map(|line| format!("    {line}").trim_end().to_owned()),
-        );
+        for line in self.content_lines() {
+            lines.push(format!("    {line}").trim_end().to_owned());
+        }
         lines
     }
 
@@ -73,21 +66,15 @@ impl ShownTurn<'_> {
             ("Type", type_text(turn)),
             ("Context", format!("ctx:{}", text_of(turn, "context_id"))),
         ];
-        match text_of(turn, "parent_turn_id") {
-            "0" => {}
-            parent => facts.push(("Parent", format!("turn:{parent}"))),
+        let parent = text_of(turn, "parent_turn_id");
+        if parent != NO_TURN {
+            facts.push(("Parent", format!("turn:{parent}")));
         }
         facts.push(("Date", date_text(text_of(turn, "created_at"))));
-        let hash = text_of(turn, "content_hash_b3");
-        if let (false, Some(len)) = (
-            hash.is_empty(),
-            turn.get("uncompressed_len").and_then(Value::as_u64),
-        ) {
-            facts.push(("Payload", format!("{}, blob:{hash}", bytes_text(len))));
-        }
-        match text_of(turn, "fs_root_hash") {
-            "" => {}
-            root => facts.push(("Files", format!("blob:{root}"))),
+        facts.extend(payload_text(turn).map(|payload| ("Payload", payload)));
+        let root = text_of(turn, "fs_root_hash");
+        if !root.is_empty() {
+            facts.push(("Files", format!("blob:{root}")));
         }
         facts
     }
@@ -112,10 +99,10 @@ impl ShownTurn<'_> {
     fn data_lines(&self) -> Vec<String> {
         match (self.object("data"), payload_bytes(self.turn)) {
             (Some(data), _) if self.is_captured() => captured::turn_lines(data),
-            (Some(data), _) => data
-                .iter()
-                .flat_map(|(name, value)| field_lines(name, value))
-                .collect(),
+            (Some(data), _) => match self.spoken_line(data) {
+                Some(line) => line.block_lines(),
+                None => all_field_lines(data),
+            },
             (None, Some(payload)) => vec![msgpack::show_payload(&payload)],
             (None, None) => Vec::new(),
         }
@@ -124,12 +111,10 @@ impl ShownTurn<'_> {
     fn summary_text(&self) -> String {
         match (self.object("data"), payload_bytes(self.turn)) {
             (Some(data), _) if self.is_captured() => captured::summary_line(data),
-            (Some(data), _) => {
-                let fields = data
-                    .iter()
-                    .map(|(name, value)| format!("{}={}", printable(name), inline_text(value)));
-                fields.collect::<Vec<_>>().join(" ")
-            }
+            (Some(data), _) => match self.spoken_line(data) {
+                Some(line) => line.summary(),
+                None => fields_line(data),
+            },
             (None, Some(payload)) => msgpack::show_payload(&payload),
             (None, None) if self.projection_error().is_some() => "(payload damaged)".to_owned(),
             (None, None) => String::new(),
@@ -145,9 +130,18 @@ impl ShownTurn<'_> {
         self.turn.get("error").filter(|error| !lacks_type(error))
     }
 
-    fn is_captured(&self) -> bool {
+    fn declared_type(&self) -> &str {
         let declared = self.turn.get("declared_type").unwrap_or(&Value::Null);
-        captured::is_captured(text_of(declared, "type_id"))
+        text_of(declared, "type_id")
+    }
+
+    fn is_captured(&self) -> bool {
+        captured::is_captured(self.declared_type())
+    }
+
+    /// The turn as a line of an agent's transcript, if it is one.
+    fn spoken_line(&self, data: &Map<String, Value>) -> Option<SpokenLine> {
+        SpokenLine::of_turn(self.declared_type(), data)
     }
 
     fn heads_text(&self, out: &Output) -> String {
@@ -160,13 +154,13 @@ impl ShownTurn<'_> {
 
 /// `2026-01-31T12:00:00.000Z` as `2026-01-31 12:00:00 UTC`; any other text as it is.
 pub(crate) fn date_text(time: &str) -> String {
-    match time
-        .split_once('T')
-        .map(|(date, clock)| (date, clock.get(..8)))
+    if let Some((date, clock)) = time.split_once('T')
+        && let Some(seconds) = clock.get(.."12:00:00".len())
+        && time.ends_with('Z')
     {
-        Some((date, Some(clock))) if time.ends_with('Z') => format!("{date} {clock} UTC"),
-        _ => printable(time),
+        return format!("{date} {seconds} UTC");
     }
+    printable(time)
 }
 
 fn type_text(turn: &Value) -> String {
@@ -185,10 +179,32 @@ fn lacks_type(error: &Value) -> bool {
     )
 }
 
+/// The payload's length and hash. A typed view leaves them out.
+fn payload_text(turn: &Value) -> Option<String> {
+    let hash = text_of(turn, "content_hash_b3");
+    let length = turn.get("uncompressed_len")?.as_u64()?;
+    (!hash.is_empty()).then(|| format!("{}, blob:{hash}", bytes_text(length)))
+}
+
 fn payload_bytes(turn: &Value) -> Option<Vec<u8>> {
     BASE64_STANDARD
         .decode(turn.get("bytes_b64")?.as_str()?)
         .ok()
+}
+
+/// All fields in one line.
+fn fields_line(data: &Map<String, Value>) -> String {
+    let fields = data.iter();
+    let texts = fields.map(|(name, value)| format!("{}={}", printable(name), inline_text(value)));
+    texts.collect::<Vec<_>>().join(" ")
+}
+
+/// All fields, one below the other.
+fn all_field_lines(data: &Map<String, Value>) -> Vec<String> {
+    let fields = data.iter();
+    fields
+        .flat_map(|(name, value)| field_lines(name, value))
+        .collect()
 }
 
 /// A field as lines: a text of several lines stands indented below its name.

@@ -13,6 +13,7 @@
 //! settings back on every way out. An observer can neither delay nor lose a byte; its failures
 //! become notes in the [`WrapReport`].
 
+mod agent_terminal;
 mod broker_outlet;
 mod child_input;
 mod end_deadline;
@@ -49,6 +50,7 @@ use rustix::pty::OpenptFlags;
 use rustix::termios::{LocalModes, OptionalActions, OutputModes};
 use turnkeep_session::screen::Size;
 
+pub use agent_terminal::{AgentTerminalOptions, run_agent_terminal};
 pub use broker_outlet::{BrokerOutlet, BrokerSession, RING_TURNS_MAX, StoreAnswers};
 pub use hooks::{HookSetup, Hooks};
 pub use inject::{

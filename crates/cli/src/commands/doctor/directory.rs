@@ -37,30 +37,21 @@ pub(super) fn check_permissions(dir: &DataDir) -> Finding {
 /// Checks that only the owner may read the token.
 pub(super) fn check_token_file(dir: &DataDir) -> Finding {
     const CHECK: &str = "token";
-    let path = dir.path().join("token");
-    match file_mode(&path) {
-        Ok(mode) if is_private(mode) => {
-            Finding::ok(CHECK, format!("{}, mode {mode:o}", path.display()))
-        }
+    let file = dir.path().join("token");
+    let path = file.display();
+    match file_mode(&file) {
+        Ok(mode) if is_private(mode) => Finding::ok(CHECK, format!("{path}, mode {mode:o}")),
+        // Unlike a wide mode of the directory, this is a failure: commands refuse such a file.
         Ok(mode) => {
             let advice = format!(
-                "others may read it: delete it and start the server again, or chmod 600 {}",
-                path.display()
+                "others may read it: delete it and start the server again, or chmod 600 {path}"
             );
-            Finding::fail(
-                CHECK,
-                format!("{} has mode {mode:o}", path.display()),
-                advice,
-            )
+            Finding::fail(CHECK, format!("{path} has mode {mode:o}"), advice)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             Finding::ok(CHECK, "none yet; the first start makes one")
         }
-        Err(error) => Finding::fail(
-            CHECK,
-            format!("{}: {error}", path.display()),
-            "check who owns it",
-        ),
+        Err(error) => Finding::fail(CHECK, format!("{path}: {error}"), "check who owns it"),
     }
 }
 
@@ -91,10 +82,7 @@ pub(super) fn check_lock(dir: &DataDir, server_runs: bool) -> Finding {
 /// Checks that the log can be read. `turnkeep verify` checks its content.
 pub(super) fn check_log(dir: &DataDir) -> Finding {
     const CHECK: &str = "log";
-    match dir
-        .refuse_unfinished()
-        .and_then(|()| dir.refuse_unreadable())
-    {
+    match dir.refuse_unusable() {
         Ok(()) => Finding::ok(
             CHECK,
             "not read here: `turnkeep verify` checks every frame of it",
@@ -106,16 +94,13 @@ pub(super) fn check_log(dir: &DataDir) -> Finding {
 /// Checks that recovery has not cut off unfinished writes.
 pub(super) fn check_torn_writes(dir: &DataDir) -> Finding {
     const CHECK: &str = "torn writes";
-    let files = fs::read_dir(dir.path().join("log/torn")).map_or(0, Iterator::count);
+    let torn = dir.path().join("log/torn");
+    let files = fs::read_dir(&torn).map_or(0, Iterator::count);
     if files == 0 {
         return Finding::ok(CHECK, "none");
     }
     let advice = "they were never acknowledged: keep them if you want to look into the crash, else delete them";
-    Finding::warn(
-        CHECK,
-        format!("{files} in {}", dir.path().join("log/torn").display()),
-        advice,
-    )
+    Finding::warn(CHECK, format!("{files} in {}", torn.display()), advice)
 }
 
 fn is_private(mode: u32) -> bool {

@@ -5,9 +5,8 @@ use std::fmt;
 use anyhow::Result;
 use turnkeep_client::broker::{AsyncConnection, BrokerError};
 use turnkeep_pty::desktop::{FocusError, Press, SessionProcess, SessionResolver, session_below};
-use turnkeep_types::broker::{Deliver, ListTurns, Paste, Reason, Role, SessionInfo, TurnForm};
+use turnkeep_types::broker::{Deliver, ListTurns, Paste, Reason, SessionInfo, TurnForm};
 
-use crate::broker;
 use crate::output::bytes_text;
 use crate::render::{printable, shorten_to_chars};
 
@@ -42,25 +41,20 @@ pub(super) struct DeliveryOptions {
 }
 
 impl DeliveryOptions {
-    /// The forms to try, in this order: the content stands in for raw bytes that were not kept.
-    fn forms_to_try(self) -> &'static [TurnForm] {
-        if self.raw {
-            &[TurnForm::Raw, TurnForm::Content]
-        } else {
-            &[TurnForm::Text]
+    /// Delivers in the form that was asked for. The content stands in for raw bytes that were not
+    /// kept.
+    async fn deliver<T>(
+        self,
+        mut deliver: impl AsyncFnMut(TurnForm) -> Result<T, BrokerError>,
+    ) -> Result<T, BrokerError> {
+        if !self.raw {
+            return deliver(TurnForm::Text).await;
+        }
+        match deliver(TurnForm::Raw).await {
+            Err(error) if error.reason() == Some(Reason::NoRaw) => deliver(TurnForm::Content).await,
+            done => done,
         }
     }
-}
-
-/// Connects to the broker.
-pub(super) async fn connect_async() -> Result<AsyncConnection> {
-    let opened = AsyncConnection::open(
-        &broker::broker_socket_path()?,
-        Role::Client,
-        broker::ANSWER_WITHIN,
-    )
-    .await;
-    opened.map_err(broker::explain_broker_error)
 }
 
 impl Action {
@@ -103,19 +97,16 @@ async fn capture_latest(
         preview: true,
         ..ListTurns::default()
     };
+    // The answer to a capture has no preview. The list of turns has.
     let turns = broker.list_turns(list).await?;
     let turn = turns.into_iter().find(|turn| turn.turn_id == turn_id);
     let words = turn.and_then(|turn| turn.preview).unwrap_or_default();
-    let quote = if words.is_empty() {
-        words
-    } else {
-        format!(": {}", quote_preview(&words))
-    };
-    Ok(format!(
-        "captured {} from {}{quote}",
-        bytes_text(size),
-        session_label(session)
-    ))
+    let (size, label) = (bytes_text(size), session_label(session));
+    if words.is_empty() {
+        return Ok(format!("captured {size} from {label}"));
+    }
+    let quote = quote_preview(&words);
+    Ok(format!("captured {size} from {label}: {quote}"))
 }
 
 /// The first words, short enough for a notice.
@@ -132,47 +123,34 @@ async fn paste_captured(
     broker: &mut AsyncConnection,
     session: &SessionInfo,
 ) -> Result<String, BrokerError> {
-    let mut pasted = Ok(());
-    for form in delivery.forms_to_try() {
-        let session = session.session.clone();
-        let unless_blocked = !delivery.force;
-        pasted = broker
-            .paste(Paste {
-                session,
-                form: *form,
-                bracketed: false,
-                unless_blocked,
-            })
-            .await;
-        if !lacks_raw(&pasted) {
-            break;
-        }
-    }
-    pasted.map(|()| format!("pasted into {}", session_label(session)))
+    let paste = async |form| {
+        let paste = Paste {
+            session: session.session.clone(),
+            form,
+            // The session's own flag of `turnkeep wrap` decides.
+            bracketed: false,
+            unless_blocked: !delivery.force,
+        };
+        broker.paste(paste).await
+    };
+    delivery.deliver(paste).await?;
+    Ok(format!("pasted into {}", session_label(session)))
 }
 
 async fn copy_to_clipboard(
     delivery: DeliveryOptions,
     broker: &mut AsyncConnection,
 ) -> Result<String, BrokerError> {
-    let mut copied = Ok(None);
-    for form in delivery.forms_to_try() {
+    let copy = async |form| {
         let deliver = Deliver {
             sink: "clipboard".to_owned(),
-            form: *form,
+            form,
             ..Deliver::default()
         };
-        copied = broker.deliver(deliver).await;
-        if !lacks_raw(&copied) {
-            break;
-        }
-    }
-    copied.map(|_| "copied to the clipboard".to_owned())
-}
-
-fn lacks_raw<T>(done: &Result<T, BrokerError>) -> bool {
-    done.as_ref()
-        .is_err_and(|error| error.reason() == Some(Reason::NoRaw))
+        broker.deliver(deliver).await
+    };
+    delivery.deliver(copy).await?;
+    Ok("copied to the clipboard".to_owned())
 }
 
 /// The session in which the key was pressed. An adapter that does not know that returns the session

@@ -34,19 +34,18 @@ pub(super) async fn follow_context(http: &mut Http, args: &LogArgs, app: &mut Ap
         follower.print_turn(turn, &mut app.out)?;
     }
     loop {
+        // A person or a program waits for each turn, so none may stay in the buffer.
         app.out.flush()?;
         let Some(event) = stream.next().await? else {
             stream = EventStream::reopen(http, || events_after(&context, &position)).await?;
             continue;
         };
+        if event.kind == "turn.appended" {
+            follower.show_appended(&event.data, http, app).await?;
+        }
         // A notice such as "you were too slow" has no position of its own.
         if !event.id.is_empty() {
             position = event.id;
-        }
-        let appended: Value = serde_json::from_str(&event.data).unwrap_or_default();
-        if event.kind == "turn.appended" && turn_number(&appended) > follower.last_shown {
-            let turn = fetch_turn(http, text_of(&appended, "turn_id")).await?;
-            follower.print_turn(&turn, &mut app.out)?;
         }
     }
 }
@@ -58,6 +57,17 @@ struct Follower {
 }
 
 impl Follower {
+    /// Shows the turn that an event announces, unless the first page had it.
+    async fn show_appended(&mut self, event: &str, http: &mut Http, app: &mut App) -> Result<()> {
+        let appended: Value = serde_json::from_str(event).unwrap_or_default();
+        if turn_number(&appended) <= self.last_shown {
+            return Ok(());
+        }
+        // The event has the turn's ids only, not its content.
+        let turn = fetch_turn(http, text_of(&appended, "turn_id")).await?;
+        self.print_turn(&turn, &mut app.out)
+    }
+
     fn print_turn(&mut self, turn: &Value, out: &mut Output) -> Result<()> {
         self.last_shown = self.last_shown.max(turn_number(turn));
         let shown = ShownTurn { turn, heads: &[] };

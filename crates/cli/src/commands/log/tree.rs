@@ -98,10 +98,9 @@ async fn related_heads(http: &mut Http, client: &Client, context: ContextId) -> 
         );
     }
     for other in listed.contexts {
-        let (Ok(id), Some(head)) = (
-            text_of(&other, "context_id").parse(),
-            turn_id_in(&other, "head_turn_id"),
-        ) else {
+        let id = text_of(&other, "context_id").parse();
+        // An empty context has no head, and nothing to draw.
+        let (Ok(id), Some(head)) = (id, turn_id_in(&other, "head_turn_id")) else {
             continue;
         };
         // A context without a readable root shares history with no other, but is drawn itself.
@@ -179,6 +178,7 @@ impl TurnsBelowHeads {
             return Ok(None);
         };
         if let Some(parent) = turn_id_in(&turn, "parent_turn_id") {
+            // Another branch may have named the same parent before.
             self.waiting.entry(parent).or_insert(context);
             if !self.fetched.contains_key(&parent) {
                 self.fetch_before(http, id, context).await?;
@@ -213,14 +213,8 @@ impl TurnsBelowHeads {
         id: TurnId,
         context: ContextId,
     ) -> Result<()> {
-        let older = fetch_page(
-            http,
-            self.view,
-            &context.to_string(),
-            Some(&id.to_string()),
-            PAGE_TURNS,
-        )
-        .await;
+        let (context, before) = (context.to_string(), id.to_string());
+        let older = fetch_page(http, self.view, &context, Some(&before), PAGE_TURNS).await;
         self.keep_page(older)
     }
 

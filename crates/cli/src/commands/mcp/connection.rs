@@ -13,6 +13,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::message::Message;
+use crate::answer::text_at;
 use crate::config::Config;
 use crate::data_dir::{DataDir, ServerNote};
 use crate::failure::Failure;
@@ -72,7 +73,8 @@ impl<'a> ServerConnection<'a> {
     /// Sends a message, again if need be, and waits for its answer.
     pub(super) async fn send_until_answered(&mut self, message: &Message) -> Result<Answer> {
         // Whether any attempt may have been executed, although its answer was lost.
-        let (mut may_be_done, begun) = (false, Instant::now());
+        let mut may_be_done = false;
+        let begun = Instant::now();
         for tries in 1.. {
             let is_last = tries == TRIES_MAX || begun.elapsed() > GIVE_UP_AFTER;
             let error = match self.send_once(message).await {
@@ -101,11 +103,8 @@ impl<'a> ServerConnection<'a> {
     /// Sends a message once, over a connection to the directory's present server.
     async fn send_once(&mut self, message: &Message) -> Result<Answer> {
         self.ensure_connected().await?;
-        let (status, body) = self
-            .session
-            .http
-            .bytes_of_any_status(message.to_call())
-            .await?;
+        let http = &mut self.session.http;
+        let (status, body) = http.bytes_of_any_status(message.to_call()).await?;
         Ok(Answer { status, body })
     }
 
@@ -138,18 +137,18 @@ impl<'a> ServerConnection<'a> {
 
 /// Whether the answer only says that the server is shutting down. Then the next server answers.
 fn is_shutdown_notice(answer: &Answer) -> bool {
-    let code = || -> Option<String> {
-        let body: Value = serde_json::from_slice(&answer.body).ok()?;
-        let code = body
-            .pointer("/result/structuredContent/error/code")
-            .or(body.pointer("/error/code"));
-        code?.as_str().map(str::to_owned)
-    };
-    let may_say_so =
-        answer.status == StatusCode::SERVICE_UNAVAILABLE || answer.status == StatusCode::OK;
-    may_say_so
-        && answer.body.len() < ENDING_BYTES_MAX
-        && code().is_some_and(|code| code == "Unavailable")
+    // A tool's failure is a result of the protocol, so its HTTP status is 200.
+    if !matches!(
+        answer.status,
+        StatusCode::SERVICE_UNAVAILABLE | StatusCode::OK
+    ) || answer.body.len() >= ENDING_BYTES_MAX
+    {
+        return false;
+    }
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let code = text_at(&body, "/result/structuredContent/error/code")
+        .or_else(|| text_at(&body, "/error/code"));
+    code.is_some_and(|code| code == "Unavailable")
 }
 
 /// A shutdown notice is short. A longer answer need not be parsed.

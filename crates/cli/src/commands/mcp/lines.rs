@@ -33,53 +33,54 @@ pub(super) enum InputLine {
 /// The thread is not joined: nothing can end a read of standard input that has begun.
 pub(super) fn read_standard_input() -> Result<mpsc::Receiver<Result<InputLine>>> {
     let (sender, lines) = mpsc::channel(LINES_MAX);
-    let read = move || {
-        let mut input = std::io::stdin().lock();
-        while let Some(line) = read_line(&mut input)
-            .context("cannot read standard input")
-            .transpose()
-        {
-            let failed = line.is_err();
-            // The thread ends when the receiver is gone or the input is broken.
-            if sender.blocking_send(line).is_err() || failed {
-                return;
-            }
-        }
-    };
-    std::thread::Builder::new()
-        .name("mcp-input".to_owned())
-        .spawn(read)?;
+    let thread = std::thread::Builder::new().name("mcp-input".to_owned());
+    thread.spawn(move || send_lines(&sender))?;
     Ok(lines)
+}
+
+/// Sends every line. Ends with the input, with an error, or when the receiver is gone.
+fn send_lines(lines: &mpsc::Sender<Result<InputLine>>) {
+    let mut input = std::io::stdin().lock();
+    loop {
+        let line = match read_line(&mut input) {
+            Ok(Some(line)) => Ok(line),
+            Ok(None) => return,
+            Err(error) => Err(error).context("cannot read standard input"),
+        };
+        let failed = line.is_err();
+        if lines.blocking_send(line).is_err() || failed {
+            return;
+        }
+    }
 }
 
 /// The next line; none at the end.
 fn read_line(input: &mut impl BufRead) -> std::io::Result<Option<InputLine>> {
-    let mut line = Vec::new();
-    // One byte more than allowed, so that a line of exactly the limit is still a message.
-    let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
-    let read = input
-        .by_ref()
-        .take(bytes_max)
-        .read_until(b'\n', &mut line)?;
-    if read == 0 {
+    let mut piece = read_piece(input)?;
+    if piece.is_empty() {
         return Ok(None);
     }
-    if line.len() <= MESSAGE_BYTES_MAX {
-        return Ok(Some(InputLine::Message(line)));
+    if piece.len() <= MESSAGE_BYTES_MAX {
+        return Ok(Some(InputLine::Message(piece)));
     }
     let mut ids = IdFinder::default();
-    ids.feed(&line);
-    let mut ended = line.ends_with(b"\n");
-    while !ended {
-        line.clear();
-        let read = input
-            .by_ref()
-            .take(bytes_max)
-            .read_until(b'\n', &mut line)?;
-        ids.feed(&line);
-        ended = read == 0 || line.ends_with(b"\n");
+    ids.feed(&piece);
+    // An empty piece is the end of the input, without an end of the line.
+    while !piece.is_empty() && !piece.ends_with(b"\n") {
+        piece = read_piece(input)?;
+        ids.feed(&piece);
     }
     Ok(Some(InputLine::TooLong { id: ids.found_id() }))
+}
+
+/// Reads to the end of the line, but at most one byte more than the longest message.
+fn read_piece(input: &mut impl BufRead) -> std::io::Result<Vec<u8>> {
+    // That byte shows that the line is too long: one of exactly the limit is still a message.
+    let bytes_max = MESSAGE_BYTES_MAX as u64 + 1;
+    let mut piece = Vec::new();
+    let mut bounded = input.by_ref().take(bytes_max);
+    bounded.read_until(b'\n', &mut piece)?;
+    Ok(piece)
 }
 
 /// Finds the value of the top-level key `id` in a JSON object that arrives in pieces.

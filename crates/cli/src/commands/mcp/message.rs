@@ -5,7 +5,7 @@
 //! strict JSON is sent as it is, and the server refuses it.
 
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use turnkeep_ledger::json as strict;
 
 use crate::data_dir::random_bytes;
@@ -55,16 +55,12 @@ impl Message {
         let Some(value) = &mut self.value else {
             return Ok(());
         };
-        let Some(params) = value.get_mut("params").and_then(Value::as_object_mut) else {
-            return Ok(());
-        };
-        let arguments = params.entry("arguments").or_insert_with(|| json!({}));
-        let Some(arguments) = arguments.as_object_mut() else {
+        let Some(arguments) = arguments_of(value) else {
             return Ok(());
         };
         // The server refuses an id that is not a text, so it is left as it is.
         if arguments.get("request_id").is_none_or(Value::is_null) {
-            let id = format!("bridge-{}", hex::encode(random_bytes()?));
+            let id = format!("bridge-{}", hex::encode(random_bytes::<32>()?));
             arguments.insert("request_id".to_owned(), id.into());
             self.bytes = value.to_string().into_bytes();
         }
@@ -110,12 +106,12 @@ impl Message {
 
     /// Whether its answer may take long, so that other messages must not wait for it.
     pub(super) fn may_take_long(&self) -> bool {
-        let wait = self
-            .value
-            .as_ref()
-            .and_then(|value| value.pointer("/params/arguments/wait_seconds"));
-        self.opens_a_stream()
-            || (self.tool_name() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0))
+        if self.opens_a_stream() {
+            return true;
+        }
+        let value = self.value.as_ref();
+        let wait = value.and_then(|value| value.pointer("/params/arguments/wait_seconds"));
+        self.tool_name() == Some("ledger_read") && wait.is_some_and(|wait| *wait != 0)
     }
 
     /// Whether it may be sent again though it may have been carried out.
@@ -135,24 +131,28 @@ impl Message {
     pub(super) fn to_call(&self) -> Call {
         let mut call = Call::post_bytes("/mcp", self.bytes.clone())
             .header("accept", "application/json, text/event-stream");
-        let Some(revision) = self
-            .text_at(REVISION_POINTER)
-            .filter(|revision| is_plain_header(revision))
-        else {
+        let revision = self.text_at(REVISION_POINTER);
+        let Some(revision) = revision.filter(|text| is_plain_header(text)) else {
             return call;
         };
         call = call.header("mcp-protocol-version", revision);
         if let Some(method) = self.method().filter(|method| is_plain_header(method)) {
             call = call.header("mcp-method", method);
         }
-        match self
-            .text_at("/params/name")
-            .or_else(|| self.text_at("/params/uri"))
-        {
+        // A tool and a prompt have a name, a resource has an address.
+        let name = self.text_at("/params/name");
+        match name.or_else(|| self.text_at("/params/uri")) {
             Some(name) => call.header("mcp-name", header_text(name)),
             None => call,
         }
     }
+}
+
+/// The arguments of a tool call, added if it has none.
+fn arguments_of(message: &mut Value) -> Option<&mut Map<String, Value>> {
+    let params = message.get_mut("params")?.as_object_mut()?;
+    let arguments = params.entry("arguments").or_insert_with(|| json!({}));
+    arguments.as_object_mut()
 }
 
 fn is_plain_header(text: &str) -> bool {

@@ -84,9 +84,7 @@ impl WaitingRequests {
         message: Message,
         tries: usize,
     ) -> Result<()> {
-        // Finished tasks are collected here and not in the loop: nothing else waits for them.
-        while self.tasks.try_join_next().is_some() {}
-        self.running.retain(|_, task| !task.is_finished());
+        self.collect_finished();
         if self.running.len() >= REQUESTS_MAX {
             let why = format!("{REQUESTS_MAX} requests wait already: cancel one of them first");
             return write_error(message.id(), INTERNAL_ERROR, &why);
@@ -95,21 +93,18 @@ impl WaitingRequests {
             return write_error(message.id(), INTERNAL_ERROR, &format!("{error:#}"));
         }
         let key = message.id().map(Value::to_string).unwrap_or_default();
-        let (http, lost) = (Http::new(server.http().target().clone()), self.lost.clone());
-        let task = self.tasks.spawn(async move {
-            let Err(error) = perform_request(http, &message).await else {
-                return;
-            };
-            let lost_request = LostRequest {
-                message,
-                tries,
-                why: format!("{error:#}"),
-            };
-            // Fails only if the loop has ended, because the agent has.
-            lost.send(lost_request).await.ok();
-        });
-        self.running.insert(key, task);
+        // A connection of its own: other messages must not wait until this one is answered.
+        let http = Http::new(server.http().target().clone());
+        let attempt = run_attempt(http, message, tries, self.lost.clone());
+        self.running.insert(key, self.tasks.spawn(attempt));
         Ok(())
+    }
+
+    /// Forgets finished tasks. They are collected here and not in the loop: nothing else waits for
+    /// them.
+    fn collect_finished(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+        self.running.retain(|_, task| !task.is_finished());
     }
 
     /// Ends a request that its caller cancelled.
@@ -118,6 +113,20 @@ impl WaitingRequests {
             task.abort();
         }
     }
+}
+
+/// Performs a request, and returns it to the loop if its server disappears.
+async fn run_attempt(http: Http, message: Message, tries: usize, lost: mpsc::Sender<LostRequest>) {
+    let Err(error) = perform_request(http, &message).await else {
+        return;
+    };
+    let lost_request = LostRequest {
+        message,
+        tries,
+        why: format!("{error:#}"),
+    };
+    // Fails only if the loop has ended, because the agent has.
+    lost.send(lost_request).await.ok();
 }
 
 /// Sends a request and prints its answer. An error means that no server answered it.
@@ -137,9 +146,8 @@ async fn perform_request(mut http: Http, message: &Message) -> Result<()> {
 async fn forward_answer(response: Response<Incoming>, message: &Message) -> Result<()> {
     let status = response.status();
     let body = http_body_util::Limited::new(response.into_body(), ANSWER_BYTES_MAX);
-    let body = body
-        .collect()
-        .await
+    let collected = body.collect().await;
+    let body = collected
         .map_err(|error| anyhow::anyhow!("{error}"))?
         .to_bytes();
     if is_json_rpc(&body) {

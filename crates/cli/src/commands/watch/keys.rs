@@ -19,6 +19,9 @@ enum ParserState {
     StringEscape,
 }
 
+const CTRL_C: u8 = 0x03;
+const BELL: u8 = 0x07;
+const ESCAPE: u8 = 0x1b;
 /// The longest control sequence that is read; no key has a longer one.
 const SEQUENCE_BYTES_MAX: usize = 64;
 
@@ -43,32 +46,45 @@ impl KeyReader {
     }
 
     fn read_byte(&mut self, byte: u8) -> bool {
-        match (self.state, byte) {
-            (ParserState::String, 0x1b) => self.state = ParserState::StringEscape,
-            (ParserState::String, 0x07) | (ParserState::StringEscape, b'\\') => {
-                self.state = ParserState::Ground;
-            }
-            (ParserState::String, _) => {}
-            (_, 0x1b) => self.state = ParserState::Escape,
-            (ParserState::StringEscape, _)
-            | (ParserState::Escape, b']' | b'P' | b'_' | b'^' | b'X') => {
-                self.state = ParserState::String;
-            }
-            (ParserState::Escape, b'[') => {
-                self.sequence.clear();
-                self.state = ParserState::Control;
-            }
-            (ParserState::Control, 0x40..=0x7e) => {
-                self.state = ParserState::Ground;
-                return self.finish_sequence(byte);
-            }
-            (ParserState::Control, _) if self.sequence.len() < SEQUENCE_BYTES_MAX => {
-                self.sequence.push(byte);
-            }
-            // A sequence that is too long, or a key with Alt.
-            (ParserState::Control | ParserState::Escape, _) => self.state = ParserState::Ground,
-            (ParserState::Ground, 0x03 | b'q' | b'Q') => return !self.pasting,
-            (ParserState::Ground, _) => {}
+        // Inside a string an escape may begin its end. Everywhere else it begins a new sequence,
+        // also where the one before it is not complete.
+        if byte == ESCAPE && self.state != ParserState::String {
+            self.state = ParserState::Escape;
+            return false;
+        }
+        match self.state {
+            ParserState::Ground => return matches!(byte, CTRL_C | b'q' | b'Q') && !self.pasting,
+            ParserState::Escape => self.start_sequence(byte),
+            ParserState::Control => return self.continue_sequence(byte),
+            ParserState::String => self.state = state_in_string(byte),
+            ParserState::StringEscape if byte == b'\\' => self.state = ParserState::Ground,
+            ParserState::StringEscape => self.state = ParserState::String,
+        }
+        false
+    }
+
+    /// Reads the byte after an escape.
+    fn start_sequence(&mut self, byte: u8) {
+        self.sequence.clear();
+        self.state = match byte {
+            b'[' => ParserState::Control,
+            // The strings that terminals answer with: OSC, DCS, APC, PM and SOS.
+            b']' | b'P' | b'_' | b'^' | b'X' => ParserState::String,
+            // A key with Alt.
+            _ => ParserState::Ground,
+        };
+    }
+
+    fn continue_sequence(&mut self, byte: u8) -> bool {
+        let is_last = matches!(byte, 0x40..=0x7e);
+        if is_last {
+            self.state = ParserState::Ground;
+            return self.finish_sequence(byte);
+        }
+        if self.sequence.len() < SEQUENCE_BYTES_MAX {
+            self.sequence.push(byte);
+        } else {
+            self.state = ParserState::Ground;
         }
         false
     }
@@ -77,16 +93,15 @@ impl KeyReader {
     /// forms. Returns whether the key leaves.
     fn finish_sequence(&mut self, last: u8) -> bool {
         let sequence = String::from_utf8_lossy(&self.sequence).into_owned();
-        match (sequence.as_str(), last) {
-            ("200", b'~') => self.pasting = true,
-            ("201", b'~') => self.pasting = false,
-            // kitty: `code;modifiers:event u`; the third event is the key's release.
-            (_, b'u') => return is_leave_key(&sequence.split(';').collect::<Vec<_>>()),
+        let parts: Vec<&str> = sequence.split(';').collect();
+        match (last, &parts[..]) {
+            (b'~', ["200"]) => self.pasting = true,
+            (b'~', ["201"]) => self.pasting = false,
+            // kitty: `code;modifiers:event u`.
+            (b'u', [code]) => return is_leave_key(code, "1"),
             // xterm: `27;modifiers;code ~`.
-            (_, b'~') => {
-                if let ["27", modifiers, code] = sequence.split(';').collect::<Vec<_>>()[..] {
-                    return is_leave_key(&[code, modifiers]);
-                }
+            (b'u', [code, modifiers, ..]) | (b'~', ["27", modifiers, code]) => {
+                return is_leave_key(code, modifiers);
             }
             _ => {}
         }
@@ -94,25 +109,34 @@ impl KeyReader {
     }
 }
 
-/// Whether a key's code and modifiers are those of q or Ctrl-C.
-fn is_leave_key(parts: &[&str]) -> bool {
+fn state_in_string(byte: u8) -> ParserState {
+    match byte {
+        ESCAPE => ParserState::StringEscape,
+        BELL => ParserState::Ground,
+        _ => ParserState::String,
+    }
+}
+
+/// Whether a key is q or Ctrl-C. The number of the modifiers is 1 plus a bit for each key that is
+/// held, so `99;5` is c (99) with Ctrl (4). Alternatives of the code follow it after a colon, as the
+/// kind of the event follows the modifiers.
+fn is_leave_key(code: &str, modifiers: &str) -> bool {
     const CTRL: u32 = 4;
+    // A q with Shift or with a lock such as Num Lock is a q.
     const SHIFT_AND_LOCKS: u32 = 1 | 64 | 128;
-    let code = parts.first().and_then(|part| part.split(':').next());
-    let mut modifiers = parts.get(1).copied().unwrap_or("1").split(':');
-    let held = modifiers
-        .next()
-        .and_then(|held| held.parse::<u32>().ok())
-        .unwrap_or(1)
-        .saturating_sub(1);
-    let is_release = modifiers.next() == Some("3");
-    let held = held & !SHIFT_AND_LOCKS;
-    let is_wanted = match code {
+    const RELEASE: &str = "3";
+    let mut modifiers = modifiers.split(':');
+    let held = modifiers.next().and_then(|held| held.parse::<u32>().ok());
+    // A key that was pressed before the watch began is released during it.
+    if modifiers.next() == Some(RELEASE) {
+        return false;
+    }
+    let held = held.unwrap_or(1).saturating_sub(1) & !SHIFT_AND_LOCKS;
+    match code.split(':').next() {
         Some("99") => held == CTRL,
         Some("113" | "81") => held == 0,
         _ => false,
-    };
-    is_wanted && !is_release
+    }
 }
 
 #[cfg(test)]

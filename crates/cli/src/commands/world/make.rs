@@ -83,16 +83,14 @@ pub(super) async fn run_world_new(
     args: &WorldNewArgs,
     app: &mut App,
 ) -> Result<()> {
-    let persons: Vec<_> = args
-        .persons
-        .iter()
+    let persons = args.persons.iter();
+    let persons: Vec<_> = persons
         .map(|person| json!({ "person_id": person }))
         .collect();
     // The wire form is in capitals, the flag in lower case.
-    let profile = if args.profile == Profile::Narrative {
-        "NARRATIVE"
-    } else {
-        "WORKSPACE"
+    let profile = match args.profile {
+        Profile::Narrative => "NARRATIVE",
+        Profile::Workspace => "WORKSPACE",
     };
     let body = json!({
         "world_id": args.world,
@@ -112,20 +110,21 @@ pub(super) async fn run_world_fork(
     app: &mut App,
 ) -> Result<()> {
     let body = json!({ "world_id": args.new, "at": args.at });
-    let world = http
-        .json(Call::post(world_path(&args.world, "/fork"), &body))
-        .await?;
+    let call = Call::post(world_path(&args.world, "/fork"), &body);
+    let world = http.json(call).await?;
     print_made(&world, app)?;
-    if args.at.is_some() {
-        // A time before the first entry is a likely mistake, and the fork itself succeeds.
-        let page = http
-            .json(Call::get(world_path(&args.new, "/stream")).query("limit", 1))
-            .await;
-        if page.is_ok_and(|page| list_at(&page, "/stream/entries").is_empty()) {
-            eprintln!("note: nothing that the operator may see is from before then");
-        }
+    // A time before the first entry is a likely mistake, and the fork itself succeeds.
+    if args.at.is_some() && is_empty_world(http, &args.new).await {
+        eprintln!("note: nothing that the operator may see is from before then");
     }
     Ok(())
+}
+
+/// Whether the operator sees nothing in a world. Counts as false if the server does not answer.
+async fn is_empty_world(http: &mut Http, world: &str) -> bool {
+    let call = Call::get(world_path(world, "/stream")).query("limit", 1);
+    let page = http.json(call).await;
+    page.is_ok_and(|page| list_at(&page, "/stream/entries").is_empty())
 }
 
 fn print_made(world: &Value, app: &mut App) -> Result<()> {
@@ -148,7 +147,7 @@ pub(super) async fn run_world_list(
     let answer = http.json(Call::get("/v1/worlds")).await?;
     let worlds = list_at(&answer, "/worlds");
     if app.out.is_json() {
-        return worlds.iter().try_for_each(|world| app.out.json(world));
+        return app.out.json_lines(worlds);
     }
     let rows: Vec<_> = worlds.iter().map(world_row).collect();
     app.out
@@ -212,17 +211,12 @@ fn world_pairs(world: &Value) -> Vec<(&'static str, String)> {
 /// How often the attached writer was restarted because its context was full, and how much of the
 /// history the last restart carried over.
 fn rehydrations_text(world: &Value) -> Option<String> {
-    let number = |path: &str| {
-        world
-            .pointer(&format!("/rehydrations/{path}"))
-            .and_then(Value::as_u64)
-    };
-    let (carried, dropped) = (
-        number("last/carried_entries")?,
-        number("last/dropped_entries")?,
-    );
+    let rehydrations = world.get("rehydrations")?;
+    let number = |pointer: &str| rehydrations.pointer(pointer)?.as_u64();
+    let count = number("/count")?;
+    let carried = number("/last/carried_entries")?;
+    let dropped = number("/last/dropped_entries")?;
     Some(format!(
-        "{}, the last carried {carried} entries and dropped {dropped}",
-        number("count")?
+        "{count}, the last carried {carried} entries and dropped {dropped}"
     ))
 }

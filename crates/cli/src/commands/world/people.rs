@@ -84,9 +84,8 @@ async fn add_person(
         "identity": args.identity,
         "human": if args.human { Some(true) } else { args.not_human.then_some(false) },
     });
-    let person = http
-        .json(Call::post(world_path(world, "/persons"), &body))
-        .await?;
+    let call = Call::post(world_path(world, "/persons"), &body);
+    let person = http.json(call).await?;
     if app.out.is_json() {
         return app.out.json(&person);
     }
@@ -101,23 +100,17 @@ async fn list_persons(http: &mut Http, world: &str, app: &mut App) -> Result<()>
     let answer = http.json(Call::get(world_path(world, "/persons"))).await?;
     let persons = list_at(&answer, "/persons");
     if app.out.is_json() {
-        return persons.iter().try_for_each(|person| app.out.json(person));
+        return app.out.json_lines(persons);
     }
     let rows: Vec<_> = persons.iter().map(person_row).collect();
     app.out.table(&["PERSON", "LABEL", "ALIASES", ""], &rows)
 }
 
 fn person_row(person: &Value) -> Vec<String> {
-    let aliases: Vec<_> = list_at(person, "/aliases")
-        .iter()
-        .filter_map(Value::as_str)
-        .map(printable)
-        .collect();
-    let human = if is_true(person, "human") {
-        "human"
-    } else {
-        ""
-    };
+    let aliases = list_at(person, "/aliases").iter();
+    let aliases: Vec<_> = aliases.filter_map(Value::as_str).map(printable).collect();
+    let is_human = is_true(person, "human");
+    let human = if is_human { "human" } else { "" };
     vec![
         text_of(person, "person_id").to_owned(),
         printable(text_of(person, "display_label")),

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::answer::{list_at, number_of, text_at, text_of};
 use crate::commands::App;
 use crate::http::{Call, Http};
-use crate::ledger::{Cast, OPERATOR, print_entry, world_path};
+use crate::ledger::{Cast, OPERATOR, print_entries, world_path};
 use crate::output::Style;
 use crate::render::printable;
 use crate::render::turn::date_text;
@@ -66,8 +66,10 @@ pub(super) async fn run_world_knew(
 ) -> Result<()> {
     let cast = Cast::load(http, &args.world).await?;
     let id = cast.resolve_name(&args.person)?;
-    let vs = args.vs.as_deref().map(|vs| cast.resolve_name(vs));
-    let vs = vs.transpose()?;
+    let vs = match &args.vs {
+        Some(vs) => Some(cast.resolve_name(vs)?),
+        None => None,
+    };
     let call = view_call(http, args, &id, vs.as_deref());
     let answer = http.json(call).await?;
     if app.out.is_json() {
@@ -114,9 +116,7 @@ fn print_seen(answer: &Value, person: &str, cast: &Cast, app: &mut App) -> Resul
         "{} could see {count} {noun}",
         printable(cast.display_name(person))
     ))?;
-    list_at(answer, "/entries")
-        .iter()
-        .try_for_each(|entry| print_entry(entry, cast, &mut app.out))
+    print_entries(list_at(answer, "/entries"), cast, &mut app.out)
 }
 
 fn print_difference(
@@ -126,23 +126,38 @@ fn print_difference(
     cast: &Cast,
     app: &mut App,
 ) -> Result<()> {
-    for (list, has, lacks) in [("/only_vs", other, person), ("/only_view", person, other)] {
-        let only = list_at(answer, list);
-        let (has, lacks) = (
-            printable(cast.display_name(has)),
-            printable(cast.display_name(lacks)),
-        );
-        if only.is_empty() {
-            app.out
-                .line(format!("{has} could see nothing that {lacks} could not"))?;
-            continue;
-        }
-        app.out
-            .line(format!("{has} could see, and {lacks} could not:"))?;
-        only.iter()
-            .try_for_each(|entry| print_entry(entry, cast, &mut app.out))?;
+    let person = printable(cast.display_name(person));
+    let other = printable(cast.display_name(other));
+    // The other's entries come first: they are what the person did not know.
+    let head = OnlyOne {
+        has: &other,
+        lacks: &person,
+    };
+    head.print(list_at(answer, "/only_vs"), cast, app)?;
+    let head = OnlyOne {
+        has: &person,
+        lacks: &other,
+    };
+    head.print(list_at(answer, "/only_view"), cast, app)
+}
+
+/// Two readers, of whom one could see entries that the other could not.
+struct OnlyOne<'a> {
+    has: &'a str,
+    lacks: &'a str,
+}
+
+impl OnlyOne<'_> {
+    fn print(&self, entries: &[Value], cast: &Cast, app: &mut App) -> Result<()> {
+        let Self { has, lacks } = self;
+        let head = if entries.is_empty() {
+            format!("{has} could see nothing that {lacks} could not")
+        } else {
+            format!("{has} could see, and {lacks} could not:")
+        };
+        app.out.line(head)?;
+        print_entries(entries, cast, &mut app.out)
     }
-    Ok(())
 }
 
 pub(super) async fn run_world_audit(
@@ -192,11 +207,8 @@ fn print_audit_line(line: &Value, cast: &Cast, app: &mut App) -> Result<()> {
 fn name_operator(details: &mut Value, cast: &Cast) {
     match details {
         Value::String(text) => {
-            let parts: Vec<&str> = text
-                .split('/')
-                .map(|part| cast.display_name(part))
-                .collect();
-            *text = parts.join("/");
+            let parts = text.split('/').map(|part| cast.display_name(part));
+            *text = parts.collect::<Vec<_>>().join("/");
         }
         Value::Array(items) => items.iter_mut().for_each(|item| name_operator(item, cast)),
         Value::Object(fields) => fields
@@ -221,7 +233,7 @@ pub(super) async fn run_world_export(
         if entries.is_empty() {
             return Ok(());
         }
-        entries.iter().try_for_each(|entry| app.out.json(entry))?;
+        app.out.json_lines(entries)?;
         cursor = text_at(&page, "/stream/cursor_after");
     }
 }

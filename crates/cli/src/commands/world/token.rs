@@ -74,15 +74,12 @@ async fn mint_token(
     app: &mut App,
 ) -> Result<()> {
     let body = json!({ "person_id": person, "write": args.write, "expires_at": args.expires });
-    let mut token = session
-        .http
-        .json(Call::post(world_path(&args.world, "/tokens"), &body))
-        .await?;
-    let secret = text_of(&token, "token").to_owned();
+    let call = Call::post(world_path(&args.world, "/tokens"), &body);
+    let mut token = session.http.json(call).await?;
+    let secret = text_of(&token, "token");
     let reach = ServerReach::find(session, app)?;
-    let line = args
-        .mcp
-        .map(|program| reach.connect_line(program, &args.world, person, &secret));
+    let connect = |program| reach.connect_line(program, &args.world, person, secret);
+    let line = args.mcp.map(connect);
     if app.out.is_json() {
         if let Some(line) = line {
             token["mcp"] = line.into();
@@ -128,11 +125,8 @@ fn end_text(token: &Value) -> String {
 }
 
 async fn revoke_token(http: &mut Http, world: &str, id: &str, app: &mut App) -> Result<()> {
-    let call = Call::delete(world_path(
-        world,
-        &format!("/tokens/{}", turnkeep_wire::percent_encode(id)),
-    ));
-    http.bytes(call).await?;
+    let token = format!("/tokens/{}", turnkeep_wire::percent_encode(id));
+    http.bytes(Call::delete(world_path(world, &token))).await?;
     if app.out.is_json() {
         return app.out.json(&json!({ "token_id": id, "revoked": true }));
     }
@@ -143,7 +137,7 @@ async fn list_tokens(http: &mut Http, world: &str, app: &mut App) -> Result<()> 
     let answer = http.json(Call::get(world_path(world, "/tokens"))).await?;
     let tokens = list_at(&answer, "/tokens");
     if app.out.is_json() {
-        return tokens.iter().try_for_each(|token| app.out.json(token));
+        return app.out.json_lines(tokens);
     }
     let rows: Vec<_> = tokens.iter().map(token_row).collect();
     app.out

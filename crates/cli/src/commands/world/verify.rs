@@ -56,11 +56,7 @@ pub(super) async fn run_world_verify(
 fn print_report(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Result<()> {
     let faults = list_at(report, "/faults");
     for fault in faults {
-        let turn = app
-            .out
-            .paint(Style::Id, &format!("turn:{}", text_of(fault, "turn_id")));
-        app.out
-            .line(format!("{turn} {}", printable(text_of(fault, "what"))))?;
+        print_fault(fault, app)?;
     }
     if leaks {
         print_leaks(report, app)?;
@@ -68,14 +64,14 @@ fn print_report(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Resu
     let verdict = if sound {
         app.out.paint(Style::Good, "sound")
     } else {
-        app.out
-            .paint(Style::Bad, &format!("{} faults", faults.len()))
+        let count = format!("{} faults", faults.len());
+        app.out.paint(Style::Bad, &count)
     };
+    let entries = number_of(report, "entries");
+    let bundles = number_of(report, "bundles");
+    let answers = number_of(report, "answers");
     app.out.line(format!(
-        "{verdict}: {} entries in {} bundles, {} answers made again",
-        number_of(report, "entries"),
-        number_of(report, "bundles"),
-        number_of(report, "answers"),
+        "{verdict}: {entries} entries in {bundles} bundles, {answers} answers made again"
     ))?;
     match number_of(report, "answers_skipped") {
         0 => Ok(()),
@@ -83,6 +79,13 @@ fn print_report(report: &Value, sound: bool, leaks: bool, app: &mut App) -> Resu
             .out
             .line(format!("{skipped} answers not made again: {WHY_SKIPPED}")),
     }
+}
+
+fn print_fault(fault: &Value, app: &mut App) -> Result<()> {
+    let turn = format!("turn:{}", text_of(fault, "turn_id"));
+    let turn = app.out.paint(Style::Id, &turn);
+    let what = printable(text_of(fault, "what"));
+    app.out.line(format!("{turn} {what}"))
 }
 
 fn print_leaks(report: &Value, app: &mut App) -> Result<()> {

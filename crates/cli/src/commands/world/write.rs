@@ -44,11 +44,8 @@ pub(super) async fn run_world_write(
     let request = args.key.clone().map_or_else(fresh_id, Ok)?;
     let cast = Cast::load(http, &args.world).await?;
     let person = choose_author(http, args, &cast)?;
-    let readers = args
-        .to
-        .iter()
-        .map(|to| cast.resolve_name(to))
-        .collect::<Result<Vec<_>>>()?;
+    let readers = args.to.iter().map(|to| cast.resolve_name(to));
+    let readers = readers.collect::<Result<Vec<_>>>()?;
     let bundle = bundle_body(args, &person, &readers, &request);
     let body = json!({ "envelope": beat_envelope(&request, ""), "bundle": bundle });
     let call = Call::post(world_path(&args.world, "/beats"), &body).query("as", &person);
@@ -87,16 +84,16 @@ fn choose_author(http: &Http, args: &WorldWriteArgs, cast: &Cast) -> Result<Stri
         let author = cast.resolve_name(person)?;
         // The operator's words have their own route, which also asks the attached writer.
         if Cast::is_operator(&author) {
-            let failure = Failure::usage("only `turnkeep invoke` speaks as the operator");
-            return Err(failure.hint("name a person with --as").into());
+            return Failure::usage("only `turnkeep invoke` speaks as the operator")
+                .hint("name a person with --as")
+                .fail();
         }
         return Ok(author);
     }
     if !http.has_person_token() {
-        let failure = Failure::usage("the author is missing");
-        return Err(failure
+        return Failure::usage("the author is missing")
             .hint("name a person with --as; `turnkeep invoke` speaks as the operator")
-            .into());
+            .fail();
     }
     Ok(cast.view.clone())
 }
@@ -125,14 +122,12 @@ fn bundle_body(args: &WorldWriteArgs, person: &str, readers: &[String], request:
 /// Turns a rejected bundle into a readable failure. The server answers a rejection with the bundle,
 /// and not with the usual form of an error; the reason is inside.
 fn explain_rejection_of(error: anyhow::Error) -> anyhow::Error {
-    let reason = error
-        .downcast_ref::<HttpRefusal>()
-        .and_then(|refused| refused.rejection.clone());
-    let Some(reason) = reason else { return error };
-    let failure = Failure::new(format!(
-        "the entry was refused: {}",
-        explain_rejection(&reason)
-    ));
+    let refused = error.downcast_ref::<HttpRefusal>();
+    let Some(reason) = refused.and_then(|refused| refused.rejection.clone()) else {
+        return error;
+    };
+    let explained = explain_rejection(&reason);
+    let failure = Failure::new(format!("the entry was refused: {explained}"));
     // Details of a reason follow a colon.
     match reason.split(':').next().unwrap_or_default() {
         "VISIBILITY_INVALID" => {

@@ -1,0 +1,29 @@
+//! Runs with the real binary: the scripted agent speaks each protocol, and the tests drive the run
+//! over HTTP as any client would.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops here")]
+
+mod api;
+mod approvals;
+mod archive;
+mod bookkeeping;
+mod changes;
+mod failures;
+mod kills;
+mod links;
+mod processes;
+mod protocols;
+mod reaping;
+mod restart;
+#[allow(dead_code, reason = "each test file uses a part of it")]
+#[path = "../sandbox/mod.rs"]
+mod sandbox;
+mod shared_directory;
+mod story_a;
+mod story_b;
+mod story_c;
+mod supervision;
+mod team;
+mod terminal;
+mod tool_calls;
+mod turns;
+mod worktrees;
