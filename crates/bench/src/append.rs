@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::child::{BareProcess, Endpoint, ServerProcess};
-use super::figures::{Measured, median, requests_for};
+use super::figures::{Measured, Round, Rounds, requests_for};
 use super::load::{self, Framing, Requests};
 use super::payload::Payloads;
 use super::protocol::{self, ACK_BYTES, AppendHead};
@@ -93,20 +93,24 @@ impl Appends {
             let mut contexts = Vec::with_capacity(self.connections);
             for _ in 0..self.connections {
                 let mut stream = load::connect_binary(endpoint).await?;
-                let create = protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]);
-                let created = load::call_once(&mut stream, &create).await?;
-                contexts.push(protocol::u64_at(&created, 0).context("a short answer")?);
+                contexts.push(load::create_context(&mut stream).await?);
                 streams.push(stream);
             }
             let requests = Arc::new(self.assemble_requests(&contexts));
             let framing = Framing::Binary {
                 at_least: ACK_BYTES,
             };
-            Ok((
-                load::run_load(streams, requests, self.in_flight, framing).await?,
-                contexts,
-            ))
+            let measured = load::run_load(streams, requests, self.in_flight, framing).await?;
+            Ok((measured, contexts))
         })
+    }
+
+    /// The number of the request, filled up with zeros. Keys of two contexts may be equal.
+    fn key_of(&self, request: u64) -> String {
+        if self.key == 0 {
+            return String::new();
+        }
+        format!("{request:0width$}", width = self.key)
     }
 
     fn assemble_requests(&self, contexts: &[u64]) -> Requests {
@@ -121,13 +125,12 @@ impl Appends {
             for request in 0..self.each as u64 {
                 payload.clear();
                 payloads.write_next(&mut payload);
-                let key = format!("{request:0width$}", width = self.key);
-                let key = if self.key == 0 { &[] } else { key.as_bytes() };
+                let key = self.key_of(request);
                 let head = AppendHead {
                     context,
                     request,
                     type_id: TYPE_ID,
-                    key,
+                    key: key.as_bytes(),
                 };
                 protocol::put_append(&mut requests.bytes, head, &payload);
             }
@@ -139,10 +142,9 @@ impl Appends {
 
 impl Shape {
     fn load_of(&self, each: usize, effort: &Effort) -> Appends {
-        let (connections, in_flight) = (self.connections, self.in_flight);
         Appends {
-            connections,
-            in_flight,
+            connections: self.connections,
+            in_flight: self.in_flight,
             each,
             payload: effort.payload,
             key: 0,
@@ -161,9 +163,7 @@ impl Shape {
         }
         Ok(each)
     }
-}
 
-impl Shape {
     /// The rows of the table: the rate, and the latency if it has a goal.
     fn to_rows(&self, ours: Measured, bare: Measured, ratio: f64) -> Vec<Row> {
         let mut rate = Row::rate(self.title, ours)
@@ -191,19 +191,20 @@ pub(super) fn measure_shape(
     crate::report_progress(shape.title);
     let each_bare = shape.calibrate(effort, &bare.endpoint)?;
     let each_ours = shape.calibrate(effort, &server.endpoint)?;
+    let bare_load = shape.load_of(each_bare, effort);
+    let our_load = shape.load_of(each_ours, effort);
     let (mut bares, mut ours) = (Vec::new(), Vec::new());
-    // Bare and store take turns, so that a slow minute of the machine hits both.
+    let mut rates = Rounds::default();
     for _ in 0..effort.rounds {
-        bares.push(shape.load_of(each_bare, effort).run_load(&bare.endpoint)?.0);
-        ours.push(
-            shape
-                .load_of(each_ours, effort)
-                .run_load(&server.endpoint)?
-                .0,
-        );
+        let (bare, _) = bare_load.run_load(&bare.endpoint)?;
+        let (our, _) = our_load.run_load(&server.endpoint)?;
+        rates.push(Round {
+            bare: bare.rate,
+            ours: our.rate,
+        });
+        bares.push(bare);
+        ours.push(our);
     }
-    let pairs = ours.iter().zip(&bares);
-    let ratio = median(pairs.map(|(ours, bare)| ours.rate / bare.rate));
     let (ours, bare) = (Measured::median_of(&ours), Measured::median_of(&bares));
-    Ok(shape.to_rows(ours, bare, ratio))
+    Ok(shape.to_rows(ours, bare, rates.ratio()))
 }

@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use anyhow::{Result, bail};
 use bytes::{Bytes, BytesMut};
@@ -21,6 +22,7 @@ use tokio::sync::Notify;
 use super::bare_file::BareFile;
 use super::protocol::{self, ACK_BYTES, HEADER_BYTES, Header};
 
+/// Appends that wait for the writer: more than the largest load has in flight.
 const QUEUE_MAX: usize = 8192;
 const GROUP_MAX: usize = 1024;
 const GROUP_BYTES_MAX: usize = 8 << 20;
@@ -31,7 +33,7 @@ const FILE_BYTES: u64 = 128 << 20;
 /// An append on its way to the disk.
 struct Pending {
     frame: Bytes,
-    ack: [u8; ACK_BYTES],
+    ack: Vec<u8>,
     outbox: Arc<Outbox>,
 }
 
@@ -66,9 +68,7 @@ pub(super) fn serve_bare(folder: &Path, payload: usize) -> Result<()> {
     let file = BareFile::create(folder, FILE_BYTES)?;
     let (queue, pending) = sync_channel(QUEUE_MAX);
     let done = Arc::new(Done::default());
-    let writer_done = Arc::clone(&done);
-    let writer = std::thread::Builder::new().name("bare-writer".to_owned());
-    let writer = writer.spawn(move || write_groups(file, &pending, &writer_done))?;
+    let writer = start_writer(file, pending, Arc::clone(&done))?;
     let shared = Arc::new(Shared {
         queue,
         page: page_of_turns(payload),
@@ -78,23 +78,35 @@ pub(super) fn serve_bare(folder: &Path, payload: usize) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async move {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
-        // The parent reads this line to learn the port.
-        println!("{}", listener.local_addr()?);
-        std::io::stdout().flush()?;
-        tokio::select! {
-            result = accept_connections(listener, shared) => result,
-            () = hand_out_acks(&done) => Ok(()),
-        }
-    })?;
-    writer
-        .join()
-        .map_err(|_| anyhow::anyhow!("the writer panicked"))?
+    runtime.block_on(serve_connections(shared, &done))?;
+    let written = writer.join();
+    written.map_err(|_| anyhow::anyhow!("the writer panicked"))?
+}
+
+/// Starts the one thread that writes, as the server under test has one.
+fn start_writer(
+    file: BareFile,
+    queue: Receiver<Pending>,
+    done: Arc<Done>,
+) -> Result<JoinHandle<Result<()>>> {
+    let thread = std::thread::Builder::new().name("bare-writer".to_owned());
+    Ok(thread.spawn(move || write_groups(file, &queue, &done))?)
+}
+
+async fn serve_connections(shared: Arc<Shared>, done: &Done) -> Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    // The parent reads this line to learn the port.
+    println!("{}", listener.local_addr()?);
+    std::io::stdout().flush()?;
+    tokio::select! {
+        result = accept_connections(listener, shared) => result,
+        () = hand_out_acks(done) => Ok(()),
+    }
 }
 
 /// The answer to every `GET_LAST`: a page of turns with payloads.
 fn page_of_turns(payload: usize) -> Vec<u8> {
+    // A page's item, field by field, with zeros for everything but the payload.
     let mut item = vec![0; 8 + 8 + 4 + 4];
     item.extend_from_slice(&[0; 16 + 32]);
     item.extend_from_slice(&u32::try_from(payload).unwrap_or(u32::MAX).to_le_bytes());
@@ -108,6 +120,7 @@ fn write_groups(mut file: BareFile, queue: &Receiver<Pending>, done: &Done) -> R
     let (mut buffer, mut group) = (Vec::new(), Vec::new());
     while let Ok(first) = queue.recv() {
         buffer.clear();
+        // The first one is waited for. The others have gathered during the sync before.
         let mut next = Some(first);
         while let Some(pending) = next {
             buffer.extend_from_slice(&pending.frame);
@@ -194,56 +207,29 @@ impl Connection {
     fn answer_frame(&mut self, header: Header, frame: Bytes) -> Result<()> {
         match header.kind {
             protocol::APPEND_TURN => self.queue_append(header, frame)?,
-            protocol::GET_LAST => self.push_reply(header, &[], true),
+            protocol::GET_LAST => push_reply(&mut self.output, header, &self.shared.page),
             protocol::CTX_CREATE => {
                 let context = self.shared.contexts.fetch_add(1, Ordering::Relaxed) + 1;
-                self.push_reply(
-                    header,
-                    &[&context.to_le_bytes()[..], &[0; 12]].concat(),
-                    false,
-                );
+                let created = [&context.to_le_bytes()[..], &[0; 12]].concat();
+                push_reply(&mut self.output, header, &created);
             }
             // A fixed answer: the load generator does not look at it.
-            protocol::HELLO => self.push_reply(header, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0], false),
+            protocol::HELLO => {
+                push_reply(&mut self.output, header, &[1, 0, 0, 0, 0, 0, 0, 0, 1, 0]);
+            }
             kind => bail!("message {kind} is not for the bare server"),
         }
         Ok(())
-    }
-
-    fn push_reply(&mut self, header: Header, payload: &[u8], page: bool) {
-        let page: &[u8] = if page { &self.shared.page } else { &[] };
-        protocol::put_header(
-            &mut self.output,
-            Header {
-                len: payload.len() + page.len(),
-                ..header
-            },
-        );
-        self.output.extend_from_slice(payload);
-        self.output.extend_from_slice(page);
     }
 
     fn queue_append(&mut self, header: Header, frame: Bytes) -> Result<()> {
         let append = frame.slice(HEADER_BYTES..);
         let (hash, _) = protocol::checked_payload(&append)?;
         let turn = self.shared.turns.fetch_add(1, Ordering::Relaxed) + 1;
-        let mut bytes = Vec::with_capacity(ACK_BYTES);
-        protocol::put_header(
-            &mut bytes,
-            Header {
-                len: ACK_BYTES - HEADER_BYTES,
-                ..header
-            },
-        );
-        bytes.extend_from_slice(append.get(..8).unwrap_or_default());
-        bytes.extend_from_slice(&turn.to_le_bytes());
-        bytes.extend_from_slice(&[0; 4]);
-        bytes.extend_from_slice(&hash);
-        let mut ack = [0; ACK_BYTES];
-        ack.copy_from_slice(&bytes);
+        let context = append.get(..8).unwrap_or_default();
         let pending = Pending {
+            ack: append_ack(header, context, turn, &hash),
             frame,
-            ack,
             outbox: Arc::clone(&self.outbox),
         };
         if self.shared.queue.send(pending).is_err() {
@@ -251,4 +237,29 @@ impl Connection {
         }
         Ok(())
     }
+}
+
+/// Adds a reply to a request to the bytes that a connection sends next.
+fn push_reply(output: &mut Vec<u8>, request: Header, payload: &[u8]) {
+    let header = Header {
+        len: payload.len(),
+        ..request
+    };
+    protocol::put_header(output, header);
+    output.extend_from_slice(payload);
+}
+
+/// The ack of an append: context, turn, depth (always 0) and hash.
+fn append_ack(request: Header, context: &[u8], turn: u64, hash: &[u8; 32]) -> Vec<u8> {
+    let mut ack = Vec::with_capacity(ACK_BYTES);
+    let header = Header {
+        len: ACK_BYTES - HEADER_BYTES,
+        ..request
+    };
+    protocol::put_header(&mut ack, header);
+    ack.extend_from_slice(context);
+    ack.extend_from_slice(&turn.to_le_bytes());
+    ack.extend_from_slice(&[0; 4]);
+    ack.extend_from_slice(hash);
+    ack
 }

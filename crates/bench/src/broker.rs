@@ -15,7 +15,7 @@ use turnkeep_client::broker::{AsyncConnection, Connection, socket_path};
 use turnkeep_types::broker::{CompletedTurn, Register, Role};
 
 use super::child::ServerProcess;
-use super::figures::{Measured, count_f64};
+use super::figures::{Measured, count_f64, megabytes};
 use super::scratch::ScratchDir;
 use super::table::Row;
 use super::{Effort, load, report_progress};
@@ -27,7 +27,6 @@ const TURN_EVERY: Duration = Duration::from_millis(50);
 /// Between two captures.
 const CAPTURE_PAUSE: Duration = Duration::from_millis(1);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-const MB: f64 = 1e6;
 
 /// Measures how many turns are taken, how long a capture takes meanwhile, and what it costs in
 /// memory.
@@ -36,27 +35,10 @@ pub(super) fn measure_broker(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
     let folder = scratch.create_folder("broker")?;
     let server = ServerProcess::start(&folder)?;
     let socket = socket_path(&folder);
-    let turns = if effort.quick {
-        2
-    } else {
-        usize::try_from(effort.millis * 5)? / 50
-    };
-    // The captures run as long as the load does, which only the load knows.
-    let over = AtomicBool::new(false);
-    let (rate, captures) = std::thread::scope(|threads| {
-        let captures = threads.spawn(|| capture_until(&socket, &over));
-        let rate = load::block_on(complete_turns(&socket, turns));
-        over.store(true, Ordering::Relaxed);
-        (
-            rate,
-            captures
-                .join()
-                .unwrap_or_else(|_| Err(anyhow!("the captures panicked"))),
-        )
-    });
-    let (rate, captures) = (rate?, captures?);
-    #[expect(clippy::cast_precision_loss, reason = "shown in megabytes")]
-    let memory = server.anonymous_bytes()? as f64 / MB;
+    // Five times as long as other measurements: each session sends only twenty turns a second.
+    let turns = usize::try_from(effort.millis * 5)? / 50;
+    let (rate, captures) = run_both(&socket, effort.quick_or(2, turns))?;
+    let memory = megabytes(server.anonymous_bytes()?);
     Ok(vec![
         Row::plain_rate("broker: turns of 16 KiB taken, 200 sessions x 20/s", rate)
             .at_least(3_900.0),
@@ -65,37 +47,50 @@ pub(super) fn measure_broker(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
     ])
 }
 
+/// Completes turns and captures meanwhile. Returns the turns per second, and the captures.
+fn run_both(socket: &Path, turns: usize) -> Result<(f64, Measured)> {
+    // The captures run as long as the load does, which only the load knows.
+    let over = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        let captures = threads.spawn(|| capture_until(socket, &over));
+        let rate = load::block_on(complete_turns(socket, turns));
+        over.store(true, Ordering::Relaxed);
+        let captures = captures.join();
+        let captures = captures.unwrap_or_else(|_| Err(anyhow!("the captures panicked")));
+        Ok((rate?, captures?))
+    })
+}
+
 /// Registers all sessions, then completes `turns` of each in step with the clock; turns per second.
 async fn complete_turns(socket: &Path, turns: usize) -> Result<f64> {
+    // All of them before the first turn, so that registering takes no time from the measurement.
     let mut wrappers = Vec::new();
     for number in 0..SESSIONS {
-        let mut wrapper = AsyncConnection::open(socket, Role::Wrapper, ANSWER_WITHIN).await?;
-        wrapper
-            .register(Register {
-                session: session_name(number),
-                pid: 1,
-                ..Register::default()
-            })
-            .await?;
-        wrappers.push(wrapper);
+        wrappers.push(register_session(socket, number).await?);
     }
     let begin = Instant::now();
     let mut tasks = JoinSet::new();
     for (number, wrapper) in wrappers.into_iter().enumerate() {
         // Spread over the interval: all sessions at once would measure a burst.
-        let offset = TURN_EVERY
-            .mul_f64(super::figures::count_f64(number) / super::figures::count_f64(SESSIONS));
-        tasks.spawn(run_session(
-            wrapper,
-            session_name(number),
-            begin + offset,
-            turns,
-        ));
+        let offset = TURN_EVERY.mul_f64(count_f64(number) / count_f64(SESSIONS));
+        let name = session_name(number);
+        tasks.spawn(run_session(wrapper, name, begin + offset, turns));
     }
     while let Some(done) = tasks.join_next().await {
         done??;
     }
     Ok(count_f64(SESSIONS * turns) / begin.elapsed().as_secs_f64())
+}
+
+async fn register_session(socket: &Path, number: usize) -> Result<AsyncConnection> {
+    let mut wrapper = AsyncConnection::open(socket, Role::Wrapper, ANSWER_WITHIN).await?;
+    let register = Register {
+        session: session_name(number),
+        pid: 1,
+        ..Register::default()
+    };
+    wrapper.register(register).await?;
+    Ok(wrapper)
 }
 
 async fn run_session(

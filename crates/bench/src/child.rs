@@ -7,7 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,9 @@ use super::scratch::ScratchDir;
 const START_MAX: Duration = Duration::from_mins(1);
 /// How often to look whether it has.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// The unit of processor times in `/proc`. Linux uses this one on every platform we run on.
+pub(super) const TICK: Duration = Duration::from_millis(10);
 
 /// What a child process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -42,16 +45,9 @@ pub(super) fn play_role(role: Role, dir: &Path, payload: usize) -> Result<()> {
 
 fn up_command(data: &Path) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args([
-            "up",
-            "--listen",
-            "127.0.0.1:0",
-            "--http",
-            "127.0.0.1:0",
-            "--data",
-        ])
-        .arg(data);
+    // Free ports: a server of the user's own may have the usual ones.
+    command.args(["up", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0"]);
+    command.arg("--data").arg(data);
     // The user's own settings must not change what is measured.
     command
         .env_clear()
@@ -63,16 +59,9 @@ fn up_command(data: &Path) -> Result<Command> {
 
 fn child_command(role: &str, dir: &Path, payload: usize) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args([
-            "bench",
-            "--child",
-            role,
-            "--payload",
-            &payload.to_string(),
-            "--dir",
-        ])
-        .arg(dir);
+    command.args(["bench", "--child", role]);
+    command.args(["--payload", &payload.to_string()]);
+    command.arg("--dir").arg(dir);
     command.stdin(Stdio::null());
     Ok(command)
 }
@@ -106,11 +95,8 @@ impl BareProcess {
     /// Starts it in a folder of its own.
     pub(super) fn start(scratch: &ScratchDir, payload: usize) -> Result<Self> {
         let folder = scratch.create_folder("bare")?;
-        let mut child = ChildGuard(
-            child_command("bare-server", &folder, payload)?
-                .stdout(Stdio::piped())
-                .spawn()?,
-        );
+        let mut command = child_command("bare-server", &folder, payload)?;
+        let mut child = ChildGuard(command.stdout(Stdio::piped()).spawn()?);
         let stdout = child.0.stdout.take().context("no standard output")?;
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line)?;
@@ -148,40 +134,55 @@ impl ServerProcess {
         let mut command = child_command("server", data, 1024)?;
         let child = command.stdout(output.try_clone()?).stderr(output).spawn()?;
         let mut child = ChildGuard(child);
-        let deadline = Instant::now() + START_MAX;
-        loop {
-            if let Some(Addresses { tcp, http }) = read_note(&note) {
-                let token = fs::read_to_string(data.join("token"))?.trim().to_owned();
-                let endpoint = Endpoint {
-                    address: tcp,
-                    token: Some(token),
-                };
-                return Ok(Self {
-                    endpoint,
-                    http,
-                    child,
-                });
-            }
-            // A server that has ended will never write its note.
-            if child.0.try_wait()?.is_some() || Instant::now() > deadline {
-                let output = fs::read_to_string(&log).unwrap_or_default();
-                bail!("`turnkeep up` did not start: {output}");
-            }
-            std::thread::sleep(LOOK_EVERY);
-        }
+        let Some(Addresses { tcp, http }) = wait_for_note(&note, &mut child)? else {
+            let output = fs::read_to_string(&log).unwrap_or_default();
+            bail!("`turnkeep up` did not start: {output}");
+        };
+        let token = fs::read_to_string(data.join("token"))?.trim().to_owned();
+        let endpoint = Endpoint {
+            address: tcp,
+            token: Some(token),
+        };
+        Ok(Self {
+            endpoint,
+            http,
+            child,
+        })
     }
 
     /// Bytes of memory that no file backs.
     pub(super) fn anonymous_bytes(&self) -> Result<u64> {
-        let status =
-            fs::read_to_string(PathBuf::from(format!("/proc/{}/status", self.child.0.id())))?;
-        let line = status
-            .lines()
-            .find_map(|line| line.strip_prefix("RssAnon:"));
-        let kib = line
-            .and_then(|line| line.trim().strip_suffix(" kB"))
-            .context("no RssAnon in /proc")?;
+        self.read_status("RssAnon:")
+    }
+
+    /// Bytes of memory, with the pages of the mapped log.
+    pub(super) fn resident_bytes(&self) -> Result<u64> {
+        self.read_status("VmRSS:")
+    }
+
+    /// A number of the process's status, in bytes. The lines are like `VmRSS:      1234 kB`.
+    fn read_status(&self, name: &str) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.child.0.id()))?;
+        let mut lines = status.lines();
+        let value = lines.find_map(|line| line.strip_prefix(name));
+        let kib = value.and_then(|value| value.trim().strip_suffix(" kB"));
+        let kib = kib.with_context(|| format!("no {name} in /proc"))?;
         Ok(kib.trim().parse::<u64>()? * 1024)
+    }
+
+    /// The processor time that the process has used so far.
+    pub(super) fn processor_time(&self) -> Result<Duration> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.0.id()))?;
+        // The name of the program may have spaces, so the fields are counted behind it.
+        let (_, fields) = stat.rsplit_once(") ").context("no fields in /proc")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let ticks = |at: usize| -> Result<u64> {
+            let field = fields.get(at).context("too few fields in /proc")?;
+            Ok(field.parse()?)
+        };
+        // The fields `utime` and `stime`.
+        let ticks = u32::try_from(ticks(11)? + ticks(12)?)?;
+        Ok(TICK * ticks)
     }
 }
 
@@ -189,6 +190,21 @@ impl ServerProcess {
 struct Addresses {
     tcp: SocketAddr,
     http: SocketAddr,
+}
+
+/// Waits until a server leaves its note. `None`: it has ended, or takes too long.
+fn wait_for_note(note: &Path, child: &mut ChildGuard) -> Result<Option<Addresses>> {
+    let deadline = Instant::now() + START_MAX;
+    loop {
+        if let Some(addresses) = read_note(note) {
+            return Ok(Some(addresses));
+        }
+        // A server that has ended will never write its note.
+        if child.0.try_wait()?.is_some() || Instant::now() > deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
 }
 
 /// The addresses in the note that a server leaves in its data directory when it is ready.

@@ -21,7 +21,7 @@ use turnkeep_store::{
 use turnkeep_types::{ContextId, ManualClock, Timestamp, TypeRef};
 
 use super::bare_file::BareFile;
-use super::figures::{count_f64, median};
+use super::figures::{Round, Rounds, count_f64, number_f64};
 use super::payload::Payloads;
 use super::scratch::ScratchDir;
 use super::table::Row;
@@ -43,70 +43,53 @@ const LEAST: f64 = 0.5;
 /// Measures the store against the bare file, slice by slice.
 pub(super) fn measure_engine(effort: &Effort, scratch: &ScratchDir) -> Result<Vec<Row>> {
     report_progress("engine in process");
-    let slices = if effort.quick { 1 } else { SLICES };
-    let volume = ((effort.rounds + 1) * slices * SLICE * (effort.payload + OVERHEAD_BYTES)) as u64;
+    let slices = effort.quick_or(1, SLICES);
+    // One round more than is measured, for the one that warms up.
+    let commands = (effort.rounds + 1) * slices * SLICE;
+    let volume = (commands * (effort.payload + OVERHEAD_BYTES)) as u64;
     let mut file = BareFile::create(&scratch.create_folder("bare-file")?, volume)?;
     // The next segment is laid out when a quarter of one is full: not within this measurement.
-    let mut engine = Engine::open(
-        &scratch.create_folder("engine")?,
-        volume * 4,
-        effort.payload,
-    )?;
+    let folder = scratch.create_folder("engine")?;
+    let mut engine = Engine::open(&folder, volume * 4, effort.payload)?;
     // Warms both up; its rates are not kept.
     run_round(&mut file, &mut engine, slices)?;
-    let mut rounds = Vec::new();
+    let mut rounds = Rounds::default();
     for _ in 0..effort.rounds {
         rounds.push(run_round(&mut file, &mut engine, slices)?);
     }
     let group = engine.close();
     let name = format!("engine in process, groups of 256 (mean {group:.0})");
-    let bare = median(rounds.iter().map(|round| round.bare));
-    let ratio = median(rounds.iter().map(|round| round.store / round.bare));
-    let row = Row::plain_rate(&name, median(rounds.iter().map(|round| round.store)))
-        .with_bare_and_ratio(bare, ratio)
+    let row = Row::plain_rate(&name, rounds.ours())
+        .with_bare_and_ratio(rounds.bare(), rounds.ratio())
         .at_least_ratio(LEAST);
     Ok(vec![row, measure_sustained(effort, scratch)?])
 }
 
-/// Commands per second in one round.
-struct RoundRates {
-    bare: f64,
-    store: f64,
-}
-
-/// Lets the bare file and the store write one slice after the other, in turns.
-fn run_round(file: &mut BareFile, engine: &mut Engine, slices: usize) -> Result<RoundRates> {
+/// Lets the bare file and the store write one slice after the other, in turns. Returns the commands
+/// per second of both.
+fn run_round(file: &mut BareFile, engine: &mut Engine, slices: usize) -> Result<Round> {
     let (mut bare, mut store) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..slices {
         bare += write_slice(file, &mut engine.payloads)?;
         store += engine.time_appends(SLICE)?;
     }
     let commands = count_f64(slices * SLICE);
-    Ok(RoundRates {
+    Ok(Round {
         bare: commands / bare.as_secs_f64(),
-        store: commands / store.as_secs_f64(),
+        ours: commands / store.as_secs_f64(),
     })
 }
 
 /// The same with segments as they are in use, without a pause.
 fn measure_sustained(effort: &Effort, scratch: &ScratchDir) -> Result<Row> {
     let segment = Options::default().segment_bytes;
-    let mut engine = Engine::open(
-        &scratch.create_folder("engine-sustained")?,
-        segment,
-        effort.payload,
-    )?;
-    let commands = if effort.quick {
-        SLICE
-    } else {
-        SLICES_SUSTAINED * SLICE
-    };
+    let folder = scratch.create_folder("engine-sustained")?;
+    let mut engine = Engine::open(&folder, segment, effort.payload)?;
+    let commands = effort.quick_or(1, SLICES_SUSTAINED) * SLICE;
     let took = engine.time_appends(commands)?;
     engine.close();
-    Ok(Row::plain_rate(
-        "engine in process, sustained",
-        count_f64(commands) / took.as_secs_f64(),
-    ))
+    let rate = count_f64(commands) / took.as_secs_f64();
+    Ok(Row::plain_rate("engine in process, sustained", rate))
 }
 
 /// The time of the writes and syncs of one slice in groups.
@@ -154,16 +137,13 @@ impl Engine {
 
     /// The time that so many commands take, all made before it starts.
     fn time_appends(&mut self, count: usize) -> Result<Duration> {
-        let commands: Vec<_> = (0..count)
-            .map(|_| self.append_command())
-            .collect::<Result<_>>()?;
         let replies = Arc::new(Replies::new());
-        let counted: Vec<_> = commands
-            .into_iter()
-            .map(|command| (command, replies.clone()))
-            .collect();
+        let mut commands = Vec::with_capacity(count);
+        for _ in 0..count {
+            commands.push((self.append_command()?, Arc::clone(&replies)));
+        }
         let begin = Instant::now();
-        for (submitted, (command, replies)) in counted.into_iter().enumerate() {
+        for (submitted, (command, replies)) in commands.into_iter().enumerate() {
             // At most a slice is in flight: the writer always has a full group, and memory stays
             // bounded.
             if submitted % GROUP == 0 {
@@ -184,12 +164,10 @@ impl Engine {
     fn append_command(&mut self) -> Result<Command> {
         let mut bytes = Vec::with_capacity(self.payload);
         self.payloads.write_next(&mut bytes);
-        let payload = NewBlob::from_raw(Bytes::from(bytes), self.payload)?;
-        let declared = TypeRef::new("com.example.Bench", 1);
         let turn = NewTurn {
-            declared,
+            declared: TypeRef::new("com.example.Bench", 1),
             encoding: 1,
-            payload,
+            payload: NewBlob::from_raw(Bytes::from(bytes), self.payload)?,
             fs_root: None,
         };
         let part = AppendPart {
@@ -209,9 +187,7 @@ impl Engine {
     fn close(self) -> f64 {
         let stats = self.store.stats();
         self.store.close();
-        #[expect(clippy::cast_precision_loss, reason = "counts here are far below 2^53")]
-        let mean = stats.commands as f64 / stats.groups.max(1) as f64;
-        mean
+        number_f64(stats.commands) / number_f64(stats.groups.max(1))
     }
 }
 

@@ -17,17 +17,10 @@ impl Measured {
     /// From the time of the whole run and of each answer.
     pub(super) fn from_latencies(elapsed: Duration, mut latencies: Vec<Duration>) -> Self {
         latencies.sort_unstable();
-        let at = |percent: usize| {
-            // A single run of few requests still has a 99th percentile: its slowest.
-            let index = (latencies.len() * percent / 100).min(latencies.len().saturating_sub(1));
-            latencies
-                .get(index)
-                .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
-        };
         Self {
             rate: count_f64(latencies.len()) / elapsed.as_secs_f64(),
-            p50_ms: at(50),
-            p99_ms: at(99),
+            p50_ms: percentile_ms(&latencies, 50),
+            p99_ms: percentile_ms(&latencies, 99),
         }
     }
 
@@ -42,6 +35,47 @@ impl Measured {
     }
 }
 
+/// One figure in one round: what the bare thing reached, and what the product reached.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Round {
+    pub(super) bare: f64,
+    pub(super) ours: f64,
+}
+
+/// The rounds of one measurement. Bare and product alternate in them, so that a slow minute of the
+/// machine hits both.
+#[derive(Debug, Default)]
+pub(super) struct Rounds(Vec<Round>);
+
+impl Rounds {
+    pub(super) fn push(&mut self, round: Round) {
+        self.0.push(round);
+    }
+
+    pub(super) fn bare(&self) -> f64 {
+        self.median_by(|round| round.bare)
+    }
+
+    pub(super) fn ours(&self) -> f64 {
+        self.median_by(|round| round.ours)
+    }
+
+    /// The median of each round's ratio. The ratio of the two medians could compare different
+    /// minutes.
+    pub(super) fn ratio(&self) -> f64 {
+        self.median_by(|round| round.ours / round.bare)
+    }
+
+    /// The median of what each round's product took more than the bare thing.
+    pub(super) fn difference(&self) -> f64 {
+        self.median_by(|round| round.ours - round.bare)
+    }
+
+    fn median_by(&self, figure: fn(&Round) -> f64) -> f64 {
+        median(self.0.iter().map(figure))
+    }
+}
+
 /// The middle value; of an even number of values, the mean of the middle two. NaN for none.
 pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
     let mut values: Vec<f64> = values.collect();
@@ -52,6 +86,28 @@ pub(super) fn median(values: impl Iterator<Item = f64>) -> f64 {
         (Some(value), 1) => *value,
         (Some(value), _) => f64::midpoint(*value, values[middle - 1]),
     }
+}
+
+/// The latency that so many per cent do not exceed, in milliseconds.
+pub(super) fn percentile_ms(sorted: &[Duration], percent: usize) -> f64 {
+    // A single run of few requests still has a 99th percentile: its slowest.
+    let index = (sorted.len() * percent / 100).min(sorted.len().saturating_sub(1));
+    let latency = sorted.get(index).copied().unwrap_or_default();
+    latency.as_secs_f64() * 1e3
+}
+
+/// A number from a server's figures, to calculate with.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "numbers here are far below 2^53"
+)]
+pub(super) fn number_f64(bytes: u64) -> f64 {
+    bytes as f64
+}
+
+/// A number of bytes in megabytes, as the table shows them.
+pub(super) fn megabytes(bytes: u64) -> f64 {
+    number_f64(bytes) / 1e6
 }
 
 /// A count as a number to calculate with.

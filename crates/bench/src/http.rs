@@ -30,9 +30,11 @@ fn encode_message(number: u8, bytes: usize) -> Vec<u8> {
     let text = "The quick brown fox \"jumps\" over the lazy dog.\n".repeat(bytes / 40 + 1);
     let text = &text.as_bytes()[..bytes.saturating_sub(28)];
     let len = u16::try_from(text.len()).unwrap_or(u16::MAX);
+    // A map of four fields: the role, and the text with a length of two bytes.
     let mut out = vec![0x84, 1, 1 + number % 4, 2, 0xDA];
     out.extend(len.to_le_bytes().iter().rev());
     out.extend_from_slice(text);
+    // Two numbers of 64 bits: a time in 2024, and one above what JavaScript can represent.
     out.extend_from_slice(&[3, 0xCF, 0, 0, 0x01, 0x8F, 0, 0, 0, number]);
     out.extend_from_slice(&[4, 0xCF, 0xFF, 0, 0, 0, 0, 0, 0, number]);
     out
@@ -40,15 +42,9 @@ fn encode_message(number: u8, bytes: usize) -> Vec<u8> {
 
 /// Publishes the type and appends a page of messages; the context that holds them.
 async fn fill_context(server: &ServerProcess, bytes: usize) -> Result<u64> {
-    let endpoint = &server.endpoint;
-    let mut stream = load::connect_binary(endpoint).await?;
+    let mut stream = load::connect_binary(&server.endpoint).await?;
     load::call_once(&mut stream, &protocol::put_bundle(BUNDLE_ID, BUNDLE)).await?;
-    let created = load::call_once(
-        &mut stream,
-        &protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]),
-    )
-    .await?;
-    let context = protocol::u64_at(&created, 0).context("a short answer")?;
+    let context = load::create_context(&mut stream).await?;
     for number in 0..u8::try_from(PAGE_TURNS).unwrap_or(u8::MAX) {
         let mut frame = Vec::new();
         let head = AppendHead {
@@ -94,19 +90,13 @@ pub(super) async fn fetch_body(server: &ServerProcess, path: &str) -> Result<Vec
     let mut stream = TcpStream::connect(server.http).await?;
     stream.write_all(request.as_bytes()).await?;
     let mut answer = Vec::new();
-    stream
-        .take(ANSWER_BYTES_MAX)
-        .read_to_end(&mut answer)
-        .await?;
-    let head = answer
-        .windows(4)
-        .position(|four| four == b"\r\n\r\n")
-        .context("no answer")?;
-    ensure!(
-        answer.starts_with(b"HTTP/1.1 200"),
-        "refused: {}",
-        String::from_utf8_lossy(&answer)
-    );
+    // The request asks the server to close the connection, so the answer ends with it.
+    let mut bounded = stream.take(ANSWER_BYTES_MAX);
+    bounded.read_to_end(&mut answer).await?;
+    let head = answer.windows(4).position(|four| four == b"\r\n\r\n");
+    let head = head.context("no answer")?;
+    let is_ok = answer.starts_with(b"HTTP/1.1 200");
+    ensure!(is_ok, "refused: {}", String::from_utf8_lossy(&answer));
     Ok(answer.split_off(head + 4))
 }
 

@@ -22,8 +22,8 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 use turnkeep_teamworld::{Plan, QuestionKind, TeamWorld};
 
-use self::quality::{Quality, index_of, measure_quality, score_of};
-use super::report::describe_machine;
+use self::quality::{Quality, Tally, index_of, measure_quality, score_of};
+use super::report::{describe_machine, write_section};
 use super::report_progress;
 use super::scratch::ScratchDir;
 use super::table::Table;
@@ -80,25 +80,24 @@ impl LedgerEffort {
             ..Plan::new(args.seed, entries as usize)
         };
         if args.quick {
-            let load = served::BeatLoad {
-                beats: 5,
-                time: Duration::from_millis(100),
-            };
             return Self {
                 quality: plan(400, 5),
                 speed: Some(plan(5000, 2)),
-                load,
+                load: served::BeatLoad {
+                    beats: 5,
+                    time: Duration::from_millis(100),
+                },
             };
         }
-        let load = served::BeatLoad {
-            beats: 500,
-            time: Duration::from_secs(5),
-        };
-        let speed = (args.large > 0).then(|| plan(args.large, args.questions.min(100)));
+        // Each question is asked several times in several indexes; more would only take longer.
+        let questions = args.questions.min(100);
         Self {
             quality: plan(args.entries, args.questions),
-            speed,
-            load,
+            speed: (args.large > 0).then(|| plan(args.large, questions)),
+            load: served::BeatLoad {
+                beats: 500,
+                time: Duration::from_secs(5),
+            },
         }
     }
 }
@@ -117,18 +116,13 @@ pub(super) fn run_bench_ledger(args: &BenchLedgerArgs, json: bool) -> Result<()>
         println!("{}", report.json);
     } else {
         println!("{}", report.lines.join("\n"));
-        print!(
-            "{}",
-            report
-                .table
-                .as_ref()
-                .map(Table::to_text)
-                .unwrap_or_default()
-        );
+        let table = report.table.as_ref().map(Table::to_text);
+        print!("{}", table.unwrap_or_default());
     }
-    args.write
-        .as_ref()
-        .map_or(Ok(()), |path| write_tables(path, &report))
+    match &args.write {
+        Some(path) => write_tables(path, &report),
+        None => Ok(()),
+    }
 }
 
 /// What was measured, for people and for programs.
@@ -141,26 +135,11 @@ struct LedgerReport {
 
 /// Puts the tables where the document keeps them.
 fn write_tables(path: &Path, report: &LedgerReport) -> Result<()> {
-    let text =
-        fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    let [begin, end] = MARKS;
-    let (before, rest) = text
-        .split_once(begin)
-        .with_context(|| format!("no {begin}in {}", path.display()))?;
-    let (_, after) = rest
-        .split_once(end)
-        .with_context(|| format!("no {end}in {}", path.display()))?;
-    let table = report
-        .table
-        .as_ref()
-        .map(Table::to_markdown)
-        .unwrap_or_default();
-    let lines = report.lines.join("\n");
-    let text = format!(
-        "{before}{begin}\n```text\n{lines}\n```\n\n{table}\n{}.\n\n{end}{after}",
-        describe_machine()
-    );
-    fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
+    let table = report.table.as_ref().map(Table::to_markdown);
+    let (table, lines) = (table.unwrap_or_default(), report.lines.join("\n"));
+    let machine = describe_machine();
+    let section = format!("```text\n{lines}\n```\n\n{table}\n{machine}.\n");
+    write_section(path, MARKS, &section)
 }
 
 fn measure_locomo(path: &PathBuf) -> Result<LedgerReport> {
@@ -211,21 +190,10 @@ fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> LedgerRe
     )];
     let mut kinds = Vec::new();
     for (kind, tally) in &quality.kinds {
-        let score = score_of(*kind);
-        let (mean, met) = (tally.mean(), tally.mean() >= score.goal);
-        let verdict = if met { "yes" } else { "NO" };
-        lines.push(format!(
-            "  {:18} {:7} {mean:.3}  goal {:.2}  {verdict:3}  {} questions",
-            kind.name(),
-            score.name,
-            score.goal,
-            tally.asked
-        ));
+        lines.push(kind_line(*kind, tally));
         lines.push(format!("    {}", readers_text(*kind, world, quality)));
-        kinds.push(json!({
-            "kind": kind.name(), "score": score.name, "mean": mean, "goal": score.goal, "met": met,
-            "questions": tally.asked, "readers": readers_json(*kind, world, quality),
-        }));
+        let readers = readers_json(*kind, world, quality);
+        kinds.push(kind_json(*kind, tally, &readers));
     }
     let json = json!({
         "seed": plan.seed, "entries": world.entries.len(), "leaks": quality.leaks, "kinds": kinds,
@@ -237,15 +205,34 @@ fn quality_report(plan: &Plan, world: &TeamWorld, quality: &Quality) -> LedgerRe
     }
 }
 
+fn kind_line(kind: QuestionKind, tally: &Tally) -> String {
+    let (score, mean) = (score_of(kind), tally.mean());
+    let verdict = if mean >= score.goal { "yes" } else { "NO" };
+    format!(
+        "  {:18} {:7} {mean:.3}  goal {:.2}  {verdict:3}  {} questions",
+        kind.name(),
+        score.name,
+        score.goal,
+        tally.asked
+    )
+}
+
+fn kind_json(kind: QuestionKind, tally: &Tally, readers: &Value) -> Value {
+    let (score, mean) = (score_of(kind), tally.mean());
+    json!({
+        "kind": kind.name(), "score": score.name, "mean": mean, "goal": score.goal,
+        "met": mean >= score.goal, "questions": tally.asked, "readers": readers,
+    })
+}
+
+/// The mean score of each reader in questions of one kind, by the reader's name.
 fn means_of_readers<'a>(
     kind: QuestionKind,
     world: &'a TeamWorld,
     quality: &'a Quality,
 ) -> impl Iterator<Item = (&'a String, f64)> {
-    let of_kind = quality
-        .readers
-        .iter()
-        .filter(move |((other, _), _)| *other == kind);
+    let readers = quality.readers.iter();
+    let of_kind = readers.filter(move |((other, _), _)| *other == kind);
     of_kind.map(|((_, reader), tally)| (&world.persons[*reader], tally.mean()))
 }
 
@@ -262,7 +249,7 @@ fn readers_json(kind: QuestionKind, world: &TeamWorld, quality: &Quality) -> Val
 }
 
 /// The commit of the directory that the benchmark runs in.
-fn current_commit() -> String {
+pub(super) fn current_commit() -> String {
     // The figures are only useful with the commit that they belong to.
     let git = Command::new("git")
         .args(["rev-parse", "--short", "HEAD"])

@@ -15,6 +15,7 @@ mod connect;
 mod engine;
 mod figures;
 mod http;
+mod http_client;
 mod ledger;
 mod load;
 mod memory;
@@ -22,6 +23,7 @@ mod payload;
 mod protocol;
 mod reads;
 mod report;
+mod runs;
 mod scratch;
 mod table;
 mod wrap;
@@ -41,7 +43,8 @@ use self::table::Table;
   turnkeep bench --only append64      one row
   turnkeep bench --quick              see that it works; the figures mean nothing
   turnkeep bench --write docs/performance.md
-  turnkeep bench ledger               search over a ledger: quality, speed and size")]
+  turnkeep bench ledger               search over a ledger: quality, speed and size
+  turnkeep bench runs                 runs of agents: a large one, and many that stream")]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BenchArgs {
     #[command(subcommand)]
@@ -76,6 +79,7 @@ pub struct BenchArgs {
 #[derive(Debug, Clone, clap::Subcommand)]
 enum BenchCommand {
     Ledger(ledger::BenchLedgerArgs),
+    Runs(runs::BenchRunsArgs),
 }
 
 /// What can be measured.
@@ -138,12 +142,19 @@ impl Effort {
             quick: false,
         }
     }
+
+    /// The first value in a quick run, else the second.
+    fn quick_or<T>(&self, quick: T, full: T) -> T {
+        if self.quick { quick } else { full }
+    }
 }
 
 /// Runs the benchmark, or the part of a child process.
 pub fn run_bench(args: &BenchArgs, json: bool) -> Result<()> {
-    if let Some(BenchCommand::Ledger(args)) = &args.command {
-        return ledger::run_bench_ledger(args, json);
+    match &args.command {
+        Some(BenchCommand::Ledger(args)) => return ledger::run_bench_ledger(args, json),
+        Some(BenchCommand::Runs(args)) => return runs::run_bench_runs(args, json),
+        None => {}
     }
     if let (Some(role), Some(dir)) = (args.child, &args.dir) {
         return child::play_role(role, dir, args.payload as usize);
@@ -162,38 +173,53 @@ pub fn run_bench(args: &BenchArgs, json: bool) -> Result<()> {
     }
 }
 
+impl BenchArgs {
+    fn wants(&self, name: Measurement) -> bool {
+        self.only.is_empty() || self.only.contains(&name)
+    }
+}
+
 fn measure_all(args: &BenchArgs, effort: &Effort, scratch: &ScratchDir) -> Result<Table> {
-    let wanted = |name: Measurement| args.only.is_empty() || args.only.contains(&name);
     let mut table = Table::new(!effort.quick);
-    let bare = BareProcess::start(scratch, effort.payload)?;
-    let server = ServerProcess::start(&scratch.create_folder("server")?)?;
-    for shape in append::SHAPES.iter().filter(|shape| wanted(shape.name)) {
-        table.add_rows(append::measure_shape(shape, effort, &bare, &server)?);
-    }
-    if wanted(Measurement::Reads) {
-        table.add_rows(reads::measure_reads(effort, &bare, &server)?);
-    }
-    if wanted(Measurement::Engine) {
-        table.add_rows(engine::measure_engine(effort, scratch)?);
-    }
-    if wanted(Measurement::Http) {
-        table.add_rows(http::measure_pages(effort, &server)?);
-    }
-    if wanted(Measurement::Connect) {
-        table.add_rows(connect::measure_connect(effort, &bare, &server)?);
-    }
-    // The next measurements start servers of their own and want the machine for themselves.
-    drop((bare, server));
-    if wanted(Measurement::Memory) {
+    measure_with_server(&mut table, args, effort, scratch)?;
+    // These start servers of their own, and want the machine for themselves.
+    if args.wants(Measurement::Memory) {
         table.add_rows(memory::measure_memory(effort, scratch)?);
     }
-    if wanted(Measurement::Wrap) {
+    if args.wants(Measurement::Wrap) {
         table.add_rows(wrap::measure_wrap(effort, scratch)?);
     }
-    if wanted(Measurement::Broker) {
+    if args.wants(Measurement::Broker) {
         table.add_rows(broker::measure_broker(effort, scratch)?);
     }
     Ok(table)
+}
+
+/// Measures what can share one server, which ends with this call.
+fn measure_with_server(
+    table: &mut Table,
+    args: &BenchArgs,
+    effort: &Effort,
+    scratch: &ScratchDir,
+) -> Result<()> {
+    let bare = BareProcess::start(scratch, effort.payload)?;
+    let server = ServerProcess::start(&scratch.create_folder("server")?)?;
+    for shape in append::SHAPES.iter().filter(|shape| args.wants(shape.name)) {
+        table.add_rows(append::measure_shape(shape, effort, &bare, &server)?);
+    }
+    if args.wants(Measurement::Reads) {
+        table.add_rows(reads::measure_reads(effort, &bare, &server)?);
+    }
+    if args.wants(Measurement::Engine) {
+        table.add_rows(engine::measure_engine(effort, scratch)?);
+    }
+    if args.wants(Measurement::Http) {
+        table.add_rows(http::measure_pages(effort, &server)?);
+    }
+    if args.wants(Measurement::Connect) {
+        table.add_rows(connect::measure_connect(effort, &bare, &server)?);
+    }
+    Ok(())
 }
 
 /// Tells the person at the terminal what is going on; figures go to standard output only.

@@ -30,6 +30,14 @@ pub(super) struct Requests {
     pub(super) each: usize,
 }
 
+impl Requests {
+    fn of_connection(&self, index: usize) -> &[u8] {
+        let len = self.stride * self.each;
+        let own = self.bytes.get(index * len..(index + 1) * len);
+        own.unwrap_or_default()
+    }
+}
+
 /// How the end of an answer is found.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Framing {
@@ -59,6 +67,13 @@ pub(super) async fn connect_binary(endpoint: &Endpoint) -> Result<TcpStream> {
     let hello = protocol::hello_frame(endpoint.token.as_deref());
     call_once(&mut stream, &hello).await?;
     Ok(stream)
+}
+
+/// Creates an empty context. Returns its id.
+pub(super) async fn create_context(stream: &mut TcpStream) -> Result<u64> {
+    let create = protocol::whole_frame(protocol::CTX_CREATE, 0, &[0; 8]);
+    let created = call_once(stream, &create).await?;
+    protocol::u64_at(&created, 0).context("a short answer")
 }
 
 /// Sends one frame and returns the payload of the answer.
@@ -95,12 +110,8 @@ pub(super) async fn run_load(
     for (index, stream) in streams.into_iter().enumerate() {
         let requests = Arc::clone(&requests);
         tasks.spawn(async move {
-            let len = requests.stride * requests.each;
-            let stretch = requests
-                .bytes
-                .get(index * len..(index + 1) * len)
-                .unwrap_or_default();
-            drive_connection(stream, stretch, requests.stride, in_flight, framing).await
+            let own = requests.of_connection(index);
+            drive_connection(stream, own, requests.stride, in_flight, framing).await
         });
     }
     let mut latencies = Vec::with_capacity(requests.bytes.len() / requests.stride.max(1));
@@ -216,10 +227,11 @@ fn binary_answer(at_least: usize, request: u64, bytes: &[u8]) -> Result<Option<u
         return Ok(None);
     };
     if kind == protocol::ERROR {
-        let payload = bytes.get(HEADER_BYTES..HEADER_BYTES + len);
-        return payload.map_or(Ok(None), |payload| {
-            bail!("refused: {}", error_text(payload))
-        });
+        // The text of the refusal may not have arrived yet.
+        return match bytes.get(HEADER_BYTES..HEADER_BYTES + len) {
+            Some(payload) => bail!("refused: {}", error_text(payload)),
+            None => Ok(None),
+        };
     }
     ensure!(
         answered == request,
@@ -236,16 +248,13 @@ fn http_answer(bytes: &[u8]) -> Result<Option<usize>> {
     let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else {
         return Ok(None);
     };
+    // Names of headers may have any case.
     let head = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
     ensure!(head.starts_with("http/1.1 200"), "refused: {head}");
-    let length = head
-        .lines()
-        .find_map(|line| line.strip_prefix("content-length:"));
-    let length: usize = length
-        .context("an answer without content-length")?
-        .trim()
-        .parse()?;
-    Ok(Some(end + 4 + length))
+    let mut lines = head.lines();
+    let length = lines.find_map(|line| line.strip_prefix("content-length:"));
+    let length = length.context("an answer without content-length")?;
+    Ok(Some(end + 4 + length.trim().parse::<usize>()?))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::append::Appends;
 use super::child::ServerProcess;
-use super::figures::count_f64;
+use super::figures::{count_f64, megabytes, number_f64};
 use super::scratch::{ScratchDir, bytes_in};
 use super::table::Row;
 use super::{Effort, load, protocol, report_progress};
@@ -16,12 +16,12 @@ use super::{Effort, load, protocol, report_progress};
 const PAYLOAD: usize = 128;
 const CONNECTIONS: usize = 8;
 const KEY: usize = 36;
-const MB: f64 = 1e6;
 
 /// What one data set showed.
 struct Cost {
-    memory: f64,
-    memory_after_start: f64,
+    /// In bytes.
+    memory: u64,
+    memory_after_start: u64,
     disk_per_turn: f64,
     start_seconds: f64,
 }
@@ -33,9 +33,9 @@ pub(super) fn measure_memory(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
     report_progress("memory with a key on each turn");
     let keyed = measure_cost(effort.turns, KEY, &scratch.create_folder("memory-keys")?)?;
     Ok(vec![
-        Row::megabytes("memory (RssAnon), 1M turns of 128 B", plain.memory / MB).at_most(150.0),
-        Row::megabytes("memory after a restart", plain.memory_after_start / MB).at_most(150.0),
-        Row::megabytes("memory with a 36-byte key each", keyed.memory / MB).at_most(200.0),
+        megabytes_row("memory (RssAnon), 1M turns of 128 B", plain.memory).at_most(150.0),
+        megabytes_row("memory after a restart", plain.memory_after_start).at_most(150.0),
+        megabytes_row("memory with a 36-byte key each", keyed.memory).at_most(200.0),
         Row::bytes("disk per turn of 128 B, log + index", plain.disk_per_turn).at_most(260.0),
         Row::seconds("start after kill -9, 1M turns", plain.start_seconds).at_most(1.0),
         Row::seconds(
@@ -44,6 +44,10 @@ pub(super) fn measure_memory(effort: &Effort, scratch: &ScratchDir) -> Result<Ve
         )
         .at_most(1.0),
     ])
+}
+
+fn megabytes_row(name: &str, bytes: u64) -> Row {
+    Row::megabytes(name, megabytes(bytes))
 }
 
 fn measure_cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
@@ -57,29 +61,23 @@ fn measure_cost(turns: usize, key: usize, data: &Path) -> Result<Cost> {
         key,
     };
     let (_, contexts) = appends.run_load(&server.endpoint)?;
-    #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
-    let memory = server.anonymous_bytes()? as f64;
+    let memory = server.anonymous_bytes()?;
     // Dropping the server is kill -9.
     drop(server);
     let begin = Instant::now();
     let server = ServerProcess::start(data)?;
     // A start counts until the first answer to a read, not until the port is open.
-    let depth = head_depth(&server, contexts[0])?;
+    let found = head_depth(&server, contexts[0])? + 1;
     let start_seconds = begin.elapsed().as_secs_f64();
     ensure!(
-        depth + 1 == each,
-        "a context has {} of {each} turns after the restart",
-        depth + 1
+        found == each,
+        "a context has {found} of {each} turns after the restart"
     );
-    #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
-    let (memory_after_start, log) = (server.anonymous_bytes()? as f64, log_bytes(&server)? as f64);
-    #[expect(clippy::cast_precision_loss, reason = "bytes here are far below 2^53")]
-    let index = bytes_in(&data.join("index"))? as f64;
-    let disk_per_turn = (log + index) / count_f64(each * CONNECTIONS);
+    let disk = log_bytes(&server)? + bytes_in(&data.join("index"))?;
     Ok(Cost {
         memory,
-        memory_after_start,
-        disk_per_turn,
+        memory_after_start: server.anonymous_bytes()?,
+        disk_per_turn: number_f64(disk) / count_f64(each * CONNECTIONS),
         start_seconds,
     })
 }

@@ -63,14 +63,12 @@ pub(super) fn put_header(out: &mut Vec<u8>, header: Header) {
 /// A whole frame.
 pub(super) fn whole_frame(kind: u16, request: u64, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(HEADER_BYTES + payload.len());
-    put_header(
-        &mut out,
-        Header {
-            len: payload.len(),
-            kind,
-            request,
-        },
-    );
+    let header = Header {
+        len: payload.len(),
+        kind,
+        request,
+    };
+    put_header(&mut out, header);
     out.extend_from_slice(payload);
     out
 }
@@ -117,19 +115,19 @@ pub(super) struct AppendHead<'a> {
 
 /// Appends an `APPEND_TURN` frame onto the current head to `out`.
 pub(super) fn put_append(out: &mut Vec<u8>, head: AppendHead<'_>, payload: &[u8]) {
-    let len = 8 + 8 + 4 + head.type_id.len() + 16 + 32 + 4 + payload.len() + 4 + head.key.len();
-    put_header(
-        out,
-        Header {
-            len,
-            kind: APPEND_TURN,
-            request: head.request,
-        },
-    );
+    let fixed = 8 + 8 + 4 + 16 + 32 + 4 + 4;
+    let header = Header {
+        len: fixed + head.type_id.len() + payload.len() + head.key.len(),
+        kind: APPEND_TURN,
+        request: head.request,
+    };
+    put_header(out, header);
     out.extend_from_slice(&head.context.to_le_bytes());
+    // Parent 0 is the context's current head.
     out.extend_from_slice(&0u64.to_le_bytes());
     put_bytes(out, head.type_id.as_bytes());
     let raw_len = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+    // Version, encoding (msgpack), compression (none) and length.
     for number in [1, 1, 0, raw_len] {
         out.extend_from_slice(&number.to_le_bytes());
     }
@@ -140,19 +138,22 @@ pub(super) fn put_append(out: &mut Vec<u8>, head: AppendHead<'_>, payload: &[u8]
 
 /// The payload of an `APPEND_TURN`, checked against its hash.
 pub(super) fn checked_payload(append: &[u8]) -> Result<([u8; 32], &[u8])> {
-    // A closure, so that `?` ends it at the first part that is missing.
-    let parts = (|| {
-        let type_len = u32_at(append, 16)? as usize;
-        let at = 20_usize.checked_add(type_len)?.checked_add(16)?;
-        let hash: [u8; 32] = *append.get(at..)?.first_chunk()?;
-        let len = u32_at(append, at + 32)? as usize;
-        Some((hash, append.get(at + 36..(at + 36).checked_add(len)?)?))
-    })();
-    match parts {
+    match payload_parts(append) {
         Some((hash, payload)) if *blake3::hash(payload).as_bytes() == hash => Ok((hash, payload)),
         Some(_) => bail!("the payload does not match its hash"),
         None => bail!("an append is cut short"),
     }
+}
+
+/// The hash and the payload of an append; none if it is cut short.
+fn payload_parts(append: &[u8]) -> Option<([u8; 32], &[u8])> {
+    // Context and parent come first, then the type's id and four numbers.
+    let type_len = u32_at(append, 16)? as usize;
+    let at = 20_usize.checked_add(type_len)?.checked_add(16)?;
+    let hash: [u8; 32] = *append.get(at..)?.first_chunk()?;
+    let len = u32_at(append, at + 32)? as usize;
+    let payload = append.get(at + 36..(at + 36).checked_add(len)?)?;
+    Some((hash, payload))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 
 use super::append::Appends;
 use super::child::{BareProcess, Endpoint, ServerProcess};
@@ -30,24 +30,29 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn run_round(&self, each: usize) -> Result<Measured> {
+        // A page is longer than its payloads: a shorter answer would be a wrong one.
+        let at_least = PAGE_TURNS as usize * self.payload;
+        let requests = Arc::new(self.assemble_requests(each));
         load::block_on(async {
             let mut streams = Vec::new();
-            let mut bytes = Vec::new();
             for _ in 0..self.connections {
                 streams.push(load::connect_binary(self.endpoint).await?);
-                for request in 0..each as u64 {
-                    bytes.extend(protocol::get_last(self.context, request));
-                }
             }
-            let stride = bytes.len() / (each * self.connections);
-            let at_least = PAGE_TURNS as usize * self.payload;
-            let requests = Arc::new(Requests {
-                bytes,
-                stride,
-                each,
-            });
             load::run_load(streams, requests, 1, Framing::Binary { at_least }).await
         })
+    }
+
+    fn assemble_requests(&self, each: usize) -> Requests {
+        let mut bytes = Vec::new();
+        for request in 0..each as u64 {
+            bytes.extend(protocol::get_last(self.context, request));
+        }
+        let stride = bytes.len() / each;
+        Requests {
+            bytes: bytes.repeat(self.connections),
+            stride,
+            each,
+        }
     }
 
     /// Requests per connection that fill the time of a measurement.
@@ -72,14 +77,8 @@ fn measure_in_turns(readers: &[Reader<'_>; 3], effort: &Effort) -> Result<[Measu
     Ok(runs.map(|runs| Measured::median_of(&runs)))
 }
 
-/// Measures 8 and 64 connections; the bare server's pages come from memory.
-pub(super) fn measure_reads(
-    effort: &Effort,
-    bare: &BareProcess,
-    server: &ServerProcess,
-) -> Result<Vec<Row>> {
-    report_progress("GET_LAST(64, payload)");
-    let payload = effort.payload;
+/// Appends the turns that are read. Returns their context.
+fn fill_context(server: &ServerProcess, payload: usize) -> Result<u64> {
     let fill = Appends {
         connections: 1,
         in_flight: 64,
@@ -88,12 +87,22 @@ pub(super) fn measure_reads(
         key: 0,
     };
     let (_, contexts) = fill.run_load(&server.endpoint)?;
-    let context = contexts.first().copied().unwrap_or(1);
+    contexts.first().copied().context("no context was made")
+}
+
+/// Measures 8 and 64 connections; the bare server's pages come from memory.
+pub(super) fn measure_reads(
+    effort: &Effort,
+    bare: &BareProcess,
+    server: &ServerProcess,
+) -> Result<Vec<Row>> {
+    report_progress("GET_LAST(64, payload)");
+    let context = fill_context(server, effort.payload)?;
     let reader = |endpoint, connections| Reader {
         endpoint,
         context,
         connections,
-        payload,
+        payload: effort.payload,
     };
     let readers = [
         reader(&bare.endpoint, 8),

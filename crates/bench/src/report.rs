@@ -61,6 +61,22 @@ pub(super) fn write_report(
     fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
+/// Puts a text between two lines of a document that mark its place.
+pub(super) fn write_section(path: &Path, marks: [&str; 2], section: &str) -> Result<()> {
+    let name = path.display();
+    let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
+    let [begin, end] = marks;
+    // A document without the marks is not overwritten: it is not the one that was meant.
+    let (before, rest) = text
+        .split_once(begin)
+        .with_context(|| format!("no {begin}in {name}"))?;
+    let (_, after) = rest
+        .split_once(end)
+        .with_context(|| format!("no {end}in {name}"))?;
+    let text = format!("{before}{begin}\n{section}\n{end}{after}");
+    fs::write(path, text).with_context(|| format!("cannot write {name}"))
+}
+
 /// What others wrote into the document.
 fn text_after_table(path: &Path) -> String {
     let before = fs::read_to_string(path).unwrap_or_default();

@@ -13,6 +13,7 @@ enum Unit {
     Bytes,
     Seconds,
     Times,
+    Cores,
 }
 
 impl Unit {
@@ -24,6 +25,7 @@ impl Unit {
             Self::Bytes => format!("{value:.0} B"),
             Self::Seconds => format!("{value:.2} s"),
             Self::Times => format!("{value:.2} x"),
+            Self::Cores => format!("{value:.2} cores"),
         }
     }
 }
@@ -47,10 +49,18 @@ pub(super) struct Row {
     name: String,
     unit: Unit,
     value: f64,
-    latency: Option<(f64, f64)>,
+    /// Also the latencies, if the row is a rate of answers.
+    latency: Option<Measured>,
     bare: Option<f64>,
     ratio: Option<f64>,
-    goals: Vec<(String, bool)>,
+    goals: Vec<Goal>,
+}
+
+/// What a figure must reach, and whether it did.
+#[derive(Debug, Clone)]
+struct Goal {
+    text: String,
+    met: bool,
 }
 
 impl Row {
@@ -68,9 +78,8 @@ impl Row {
 
     /// A rate with its latencies.
     pub(super) fn rate(name: &str, measured: Measured) -> Self {
-        let latency = Some((measured.p50_ms, measured.p99_ms));
         Self {
-            latency,
+            latency: Some(measured),
             ..Self::new(name, Unit::PerSecond, measured.rate)
         }
     }
@@ -105,6 +114,11 @@ impl Row {
         Self::new(name, Unit::Times, value)
     }
 
+    /// How many processor cores were busy on average.
+    pub(super) fn cores(name: &str, value: f64) -> Self {
+        Self::new(name, Unit::Cores, value)
+    }
+
     /// Puts the bare thing's figure beside it, with the ratio of the two.
     pub(super) fn with_bare_and_ratio(self, bare: f64, ratio: f64) -> Self {
         Self {
@@ -124,19 +138,15 @@ impl Row {
 
     /// The figure must be at least this.
     pub(super) fn at_least(self, least: f64) -> Self {
-        let (text, met) = (
-            format!(">= {}", self.unit.format_value(least)),
-            self.value >= least,
-        );
+        let text = format!(">= {}", self.unit.format_value(least));
+        let met = self.value >= least;
         self.goal(&text, met)
     }
 
     /// The figure must be at most this.
     pub(super) fn at_most(self, most: f64) -> Self {
-        let (text, met) = (
-            format!("<= {}", self.unit.format_value(most)),
-            self.value <= most,
-        );
+        let text = format!("<= {}", self.unit.format_value(most));
+        let met = self.value <= most;
         self.goal(&text, met)
     }
 
@@ -148,62 +158,76 @@ impl Row {
 
     /// Another goal, already judged.
     pub(super) fn goal(mut self, text: &str, met: bool) -> Self {
-        self.goals.push((text.to_owned(), met));
+        let text = text.to_owned();
+        self.goals.push(Goal { text, met });
         self
     }
 
     fn verdict(&self, judged: bool) -> &'static str {
-        match (
-            judged && !self.goals.is_empty(),
-            self.goals.iter().all(|(_, met)| *met),
-        ) {
-            (false, _) => "-",
-            (true, true) => "yes",
-            (true, false) => "NO",
+        if !judged || self.goals.is_empty() {
+            "-"
+        } else if self.goals.iter().all(|goal| goal.met) {
+            "yes"
+        } else {
+            "NO"
         }
     }
 
     fn cells(&self, judged: bool) -> [String; 7] {
-        let goals: Vec<&str> = self.goals.iter().map(|(text, _)| text.as_str()).collect();
+        let goals: Vec<&str> = self.goals.iter().map(|goal| goal.text.as_str()).collect();
+        let latency = self.latency.map(latency_text);
+        let bare = self.bare.map(|bare| self.unit.format_value(bare));
         [
             self.name.clone(),
             self.unit.format_value(self.value),
-            self.latency
-                .map_or_else(String::new, |(p50, p99)| format!("{p50:.2} / {p99:.2} ms")),
-            self.bare
-                .map_or_else(String::new, |bare| self.unit.format_value(bare)),
-            self.ratio
-                .map_or_else(String::new, |ratio| format!("{:.0} %", ratio * 100.0)),
+            latency.unwrap_or_default(),
+            bare.unwrap_or_default(),
+            self.ratio.map(percent_text).unwrap_or_default(),
             goals.join(", "),
             self.verdict(judged).to_owned(),
         ]
     }
 
     fn shortfalls(&self) -> impl Iterator<Item = String> {
-        let ratio = self.ratio.map_or_else(String::new, |ratio| {
-            format!(", {:.0} % of bare", ratio * 100.0)
-        });
+        let ratio = self.ratio.map(percent_text);
+        let ratio = ratio.map(|percent| format!(", {percent} of bare"));
         let reached = format!(
-            "- {}: {}{ratio}",
+            "- {}: {}{}",
             self.name,
-            self.unit.format_value(self.value)
+            self.unit.format_value(self.value),
+            ratio.unwrap_or_default()
         );
-        let missed = self.goals.iter().filter(|(_, met)| !met);
-        missed.map(move |(text, _)| format!("{reached}; must reach {text}.\n"))
+        let missed = self.goals.iter().filter(|goal| !goal.met);
+        missed.map(move |goal| format!("{reached}; must reach {}.\n", goal.text))
     }
 
     fn to_json(&self, judged: bool) -> serde_json::Value {
+        let goals = self.goals.iter().map(|goal| goal.to_json(judged));
         json!({
             "name": self.name,
             "unit": format!("{:?}", self.unit),
             "measured": self.value,
-            "p50_ms": self.latency.map(|(p50, _)| p50),
-            "p99_ms": self.latency.map(|(_, p99)| p99),
+            "p50_ms": self.latency.map(|latency| latency.p50_ms),
+            "p99_ms": self.latency.map(|latency| latency.p99_ms),
             "bare": self.bare,
             "ratio": self.ratio,
-            "goals": self.goals.iter().map(|(text, met)| json!({ "text": text, "met": judged.then_some(met) })).collect::<Vec<_>>(),
+            "goals": goals.collect::<Vec<_>>(),
         })
     }
+}
+
+impl Goal {
+    fn to_json(&self, judged: bool) -> serde_json::Value {
+        json!({ "text": self.text, "met": judged.then_some(self.met) })
+    }
+}
+
+fn latency_text(measured: Measured) -> String {
+    format!("{:.2} / {:.2} ms", measured.p50_ms, measured.p99_ms)
+}
+
+fn percent_text(ratio: f64) -> String {
+    format!("{:.0} %", ratio * 100.0)
 }
 
 const HEAD: [&str; 7] = [
@@ -247,19 +271,16 @@ impl Table {
     /// For the terminal: aligned columns.
     pub(super) fn to_text(&self) -> String {
         let lines = self.cell_lines();
-        let width = |column: usize| {
-            lines
-                .iter()
-                .map(|line| line[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..HEAD.len()).map(width).collect();
+        let mut widths = [0; HEAD.len()];
+        for line in &lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = cell.chars().count().max(*width);
+            }
+        }
         let mut out = String::new();
         for line in &lines {
-            let cells: Vec<String> = line
-                .iter()
-                .zip(&widths)
+            let cells = line.iter().zip(widths);
+            let cells: Vec<String> = cells
                 .map(|(cell, width)| format!("{cell:width$}"))
                 .collect();
             out.push_str(cells.join("  ").trim_end());

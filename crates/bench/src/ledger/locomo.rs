@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use anyhow::{Context as _, Result, bail};
-use jiff::civil::{Date, DateTime};
+use jiff::civil::{Date, DateTime, Time};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use turnkeep_ledger::search::{ClassId, Document, Index, Query, Scope, Window, date_words};
@@ -88,10 +88,9 @@ impl Conversation {
         let mut next = DateTime::constant(2023, 1, 1, 9, 0, 0, 0);
         for session in 1..SESSIONS_MAX {
             let told = date_time(text_of(value, &format!("session_{session}_date_time")));
-            let Some(turns) = value
-                .get(format!("session_{session}"))
-                .and_then(Value::as_array)
-            else {
+            let turns = value.get(format!("session_{session}"));
+            // A number may be missing, and later ones may still follow.
+            let Some(turns) = turns.and_then(Value::as_array) else {
                 continue;
             };
             // A session without a readable time follows the one before by a day.
@@ -99,34 +98,24 @@ impl Conversation {
             next = start
                 .checked_add(jiff::Span::new().days(1))
                 .unwrap_or(start);
-            turns
-                .iter()
-                .enumerate()
-                .for_each(|(number, turn)| conversation.add_turn(session, start, number, turn));
+            for (number, turn) in turns.iter().enumerate() {
+                conversation.add_turn(session, start, number, turn);
+            }
         }
         conversation
     }
 
     fn add_turn(&mut self, session: usize, start: DateTime, number: usize, turn: &Value) {
-        let (speaker, caption) = (text_of(turn, "speaker"), text_of(turn, "blip_caption"));
-        let said = text_of(turn, "text");
-        let text = if caption.is_empty() {
-            said.to_owned()
-        } else {
-            format!("{said} {caption}")
-        };
-        let begun = start
-            .to_zoned(TimeZone::UTC)
-            .map_or(0, |time| time.timestamp().as_millisecond());
-        let time = begun + i64::try_from(number).unwrap_or(0) * TURN_MILLIS;
-        let date = date_words(start.date());
+        let (speaker, text) = (text_of(turn, "speaker"), turn_text(turn));
+        let begun = start.to_zoned(TimeZone::UTC);
+        let begun = begun.map_or(0, |time| time.timestamp().as_millisecond());
         let document = Document {
             class: ALL,
             author: speaker,
             label: speaker,
             text: &text,
-            time,
-            date: &date,
+            time: begun + i64::try_from(number).unwrap_or(0) * TURN_MILLIS,
+            date: &date_words(start.date()),
         };
         let entry = self.index.push(&document);
         self.turns.insert(text_of(turn, "dia_id").to_owned(), entry);
@@ -136,18 +125,13 @@ impl Conversation {
 
     /// The turns that a question names as evidence: `D1:3`, some of them several in one text.
     fn evidence_turns(&self, question: &Value) -> Vec<u32> {
-        let texts = question
-            .get("evidence")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten();
-        let names = texts
-            .filter_map(Value::as_str)
-            .flat_map(|text| text.split([';', ',', ' ']));
-        let names = names.filter(|name| !name.is_empty());
-        let mut turns: Vec<u32> = names
-            .filter_map(|name| self.turns.get(name.trim()).copied())
-            .collect();
+        let texts = question.get("evidence").and_then(Value::as_array);
+        let mut turns = Vec::new();
+        for text in texts.into_iter().flatten().filter_map(Value::as_str) {
+            let names = text.split([';', ',', ' ']).filter(|name| !name.is_empty());
+            // Some of the file's names belong to no turn; they are left out.
+            turns.extend(names.filter_map(|name| self.turns.get(name.trim())));
+        }
         turns.sort_unstable();
         turns.dedup();
         turns
@@ -172,22 +156,37 @@ impl Conversation {
     }
 }
 
-/// `1:56 pm on 8 May, 2023`.
+/// What was said, and what a picture beside it shows.
+fn turn_text(turn: &Value) -> String {
+    let (said, caption) = (text_of(turn, "text"), text_of(turn, "blip_caption"));
+    if caption.is_empty() {
+        said.to_owned()
+    } else {
+        format!("{said} {caption}")
+    }
+}
+
+/// Reads a time such as `1:56 pm on 8 May, 2023`.
 fn date_time(text: &str) -> Option<DateTime> {
     let (clock, day) = text.split_once(" on ")?;
-    let (clock, half) = clock.trim().split_once(' ')?;
+    Some(parse_date(day)?.to_datetime(parse_clock(clock)?))
+}
+
+/// Reads `1:56 pm`.
+fn parse_clock(text: &str) -> Option<Time> {
+    let (clock, half) = text.trim().split_once(' ')?;
     let (hour, minute) = clock.split_once(':')?;
-    let afternoon = if half.eq_ignore_ascii_case("pm") {
-        12
-    } else {
-        0
-    };
-    let hour = hour.parse::<i8>().ok()?.rem_euclid(12) + afternoon;
-    let mut parts = day.split([' ', ',']).filter(|part| !part.is_empty());
+    let is_afternoon = half.eq_ignore_ascii_case("pm");
+    // 12 am is midnight and 12 pm is noon, so 12 counts as 0 in both halves.
+    let hour = hour.parse::<i8>().ok()?.rem_euclid(12) + if is_afternoon { 12 } else { 0 };
+    Time::new(hour, minute.parse().ok()?, 0, 0).ok()
+}
+
+/// Reads `8 May, 2023`.
+fn parse_date(text: &str) -> Option<Date> {
+    let mut parts = text.split([' ', ',']).filter(|part| !part.is_empty());
     let (day, month, year) = (parts.next()?, parts.next()?, parts.next()?);
-    let date = Date::new(year.parse().ok()?, month_number(month)?, day.parse().ok()?).ok()?;
-    let time = jiff::civil::Time::new(hour, minute.parse().ok()?, 0, 0).ok()?;
-    Some(date.to_datetime(time))
+    Date::new(year.parse().ok()?, month_number(month)?, day.parse().ok()?).ok()
 }
 
 fn month_number(name: &str) -> Option<i8> {
@@ -213,11 +212,8 @@ fn kind_name(category: &Value) -> Option<&'static str> {
 impl Retrieval {
     fn ask_question(&mut self, conversation: &Conversation, question: &Value) {
         let gold = conversation.evidence_turns(question);
-        let Some(kind) = question
-            .get("category")
-            .and_then(kind_name)
-            .filter(|_| !gold.is_empty())
-        else {
+        let kind = question.get("category").and_then(kind_name);
+        let Some(kind) = kind.filter(|_| !gold.is_empty()) else {
             return;
         };
         let hits = conversation.search_turns(text_of(question, "question"));
@@ -232,15 +228,8 @@ impl Retrieval {
             "LoCoMo: {} conversations, {} turns",
             self.conversations, self.turns
         )];
-        let rows = std::iter::once(("all", &self.all))
-            .chain(self.kinds.iter().map(|(kind, tally)| (*kind, tally)));
-        for (name, tally) in rows {
-            let [r5, r10, r20] = tally.recall.map(|sum| tally.mean(sum));
-            lines.push(format!(
-                "  {name:12} R@5 {r5:.3}  R@10 {r10:.3}  R@20 {r20:.3}  any@10 {:.3}  MRR {:.3}  session any@5 {:.3}  {} questions",
-                tally.mean(tally.any), tally.mean(tally.rank), tally.mean(tally.session), tally.asked
-            ));
-        }
+        lines.push(self.all.to_line("all"));
+        lines.extend(self.kinds.iter().map(|(kind, tally)| tally.to_line(kind)));
         lines
             .push("  goals        R@10 0.77  any@10 0.77  MRR 0.59  session any@5 0.92".to_owned());
         lines
@@ -248,9 +237,8 @@ impl Retrieval {
 
     /// For programs.
     pub(super) fn to_json(&self) -> Value {
-        let kinds: serde_json::Map<_, _> = self
-            .kinds
-            .iter()
+        let kinds = self.kinds.iter();
+        let kinds: serde_json::Map<_, _> = kinds
             .map(|(kind, tally)| ((*kind).to_owned(), tally.to_json()))
             .collect();
         json!({ "conversations": self.conversations, "turns": self.turns, "all": self.all.to_json(), "kinds": kinds })
@@ -263,22 +251,29 @@ impl RetrievalTally {
     }
 
     fn add_question(&mut self, hits: &[u32], gold: &[u32], sessions: &[usize]) {
-        let within = |depth: usize| {
-            count_f64(
-                hits.iter()
-                    .take(depth)
-                    .filter(|hit| gold.contains(hit))
-                    .count(),
-            )
+        let found_within = |depth: usize| {
+            let first = hits.iter().take(depth);
+            count_f64(first.filter(|hit| gold.contains(hit)).count())
         };
         self.asked += 1;
         for (sum, depth) in self.recall.iter_mut().zip(RECALLS) {
-            *sum += within(depth) / count_f64(gold.len());
+            *sum += found_within(depth) / count_f64(gold.len());
         }
-        self.any += within(10).min(1.0);
+        self.any += found_within(10).min(1.0);
         let first = hits.iter().position(|hit| gold.contains(hit));
         self.rank += first.map_or(0.0, |place| 1.0 / count_f64(place + 1));
         self.session += f64::from(u8::from(finds_session(hits, gold, sessions)));
+    }
+
+    fn to_line(self, name: &str) -> String {
+        let [r5, r10, r20] = self.recall.map(|sum| self.mean(sum));
+        let any = self.mean(self.any);
+        let rank = self.mean(self.rank);
+        let session = self.mean(self.session);
+        let asked = self.asked;
+        format!(
+            "  {name:12} R@5 {r5:.3}  R@10 {r10:.3}  R@20 {r20:.3}  any@10 {any:.3}  MRR {rank:.3}  session any@5 {session:.3}  {asked} questions"
+        )
     }
 
     fn to_json(self) -> Value {

@@ -114,28 +114,32 @@ struct FactWriter<'a> {
 impl FactWriter<'_> {
     fn next_facts(&mut self, said: &[WrittenEntry]) -> Result<Vec<Fact>> {
         let mut facts = Vec::new();
-        for said in said.chunks(BUNDLE) {
-            let bundle = BundleId(self.ids.draw());
-            let request: Arc<str> = format!("made-{}", self.entries.len()).into();
-            for said in said {
-                facts.push(Fact::Entry(self.make_entry(said, bundle, &request)?));
-            }
-            if (self.entries.len() / BUNDLE).is_multiple_of(PLANNED) {
-                facts.extend(self.calendar_item());
-            }
-            let proposed_by = ProposedBy {
-                engine: "bench".to_owned(),
-                actor: "bench".to_owned(),
-            };
-            let entries = u32::try_from(said.len())?;
-            facts.push(Fact::Bundle(BundleCommit {
-                id: bundle,
-                request,
-                proposed_by,
-                entries,
-            }));
+        for bundle in said.chunks(BUNDLE) {
+            self.add_bundle(bundle, &mut facts)?;
         }
         Ok(facts)
+    }
+
+    fn add_bundle(&mut self, said: &[WrittenEntry], facts: &mut Vec<Fact>) -> Result<()> {
+        let bundle = BundleId(self.ids.draw());
+        let request: Arc<str> = format!("made-{}", self.entries.len()).into();
+        for said in said {
+            facts.push(Fact::Entry(self.make_entry(said, bundle, &request)?));
+        }
+        if (self.entries.len() / BUNDLE).is_multiple_of(PLANNED) {
+            facts.extend(self.calendar_item());
+        }
+        // A bundle's commit comes after its entries, as a server writes them.
+        facts.push(Fact::Bundle(BundleCommit {
+            id: bundle,
+            request,
+            proposed_by: ProposedBy {
+                engine: "bench".to_owned(),
+                actor: "bench".to_owned(),
+            },
+            entries: u32::try_from(said.len())?,
+        }));
+        Ok(())
     }
 
     fn make_entry(
@@ -144,13 +148,7 @@ impl FactWriter<'_> {
         bundle: BundleId,
         request: &Arc<str>,
     ) -> Result<Entry> {
-        let readers = &self.team.audiences[said.class as usize];
-        let names = readers
-            .iter()
-            .map(|reader| parse_name(&self.team.person_id(*reader)));
-        let visible_to = (said.class > 0)
-            .then(|| names.collect::<Result<Vec<_>>>())
-            .transpose()?;
+        let visible_to = self.readers_of(said)?;
         let id = EntryId(self.ids.draw());
         self.entries.push(id);
         Ok(Entry {
@@ -168,6 +166,16 @@ impl FactWriter<'_> {
             text: said.text.as_str().into(),
             reply_to: None,
         })
+    }
+
+    /// The readers whom an entry names. `None`: everyone, which is class 0.
+    fn readers_of(&self, said: &WrittenEntry) -> Result<Option<Vec<Name>>> {
+        if said.class == 0 {
+            return Ok(None);
+        }
+        let readers = self.team.audiences[said.class as usize].iter();
+        let names = readers.map(|reader| parse_name(&self.team.person_id(*reader)));
+        Ok(Some(names.collect::<Result<_>>()?))
     }
 
     /// Something for the calendar, from the last entry.

@@ -83,26 +83,20 @@ pub(super) fn measure_quality(world: &TeamWorld, index: &Index) -> Quality {
     for question in &world.questions {
         let hits = search_answer(world, index, question, DEPTH);
         let score = score_hits(question, &hits);
+        let by_reader = (question.kind, question.reader);
         quality.kinds.entry(question.kind).or_default().add(score);
-        quality
-            .readers
-            .entry((question.kind, question.reader))
-            .or_default()
-            .add(score);
+        quality.readers.entry(by_reader).or_default().add(score);
         let hidden = |hit: &&Hit| !may_see(world, question.reader, hit.entry);
         quality.leaks += hits.iter().filter(hidden).count();
     }
     quality
 }
 
+/// Whether the world itself allows a reader to see an entry. Search must agree.
 fn may_see(world: &TeamWorld, reader: usize, entry: u32) -> bool {
-    let class = world
-        .entries
-        .get(entry as usize)
-        .map(|said| said.class as usize);
-    class
-        .and_then(|class| world.audiences.get(class))
-        .is_some_and(|readers| readers.contains(&reader))
+    let said = world.entries.get(entry as usize);
+    let readers = said.and_then(|said| world.audiences.get(said.class as usize));
+    readers.is_some_and(|readers| readers.contains(&reader))
 }
 
 /// Searches for the answer to a question.
@@ -127,13 +121,13 @@ fn search_answer(world: &TeamWorld, index: &Index, question: &Question, limit: u
 #[expect(clippy::cast_precision_loss, reason = "a handful of hits")]
 fn score_hits(question: &Question, hits: &[Hit]) -> f64 {
     let depth = score_of(question.kind).depth;
-    let found = hits
-        .iter()
-        .take(depth)
+    let counted = hits.iter().take(depth);
+    let found = counted
         .filter(|hit| question.gold.contains(&hit.entry))
         .count();
     match question.kind {
         QuestionKind::Unanswerable => f64::from(u8::from(found == 0)),
+        // A question with more right answers than hits count can still score 1.
         _ => found as f64 / question.gold.len().clamp(1, depth) as f64,
     }
 }
@@ -159,17 +153,16 @@ pub(super) fn index_of(world: &TeamWorld) -> Index {
 /// The index of all entries, each in the class that `class` returns for the entry's number and its
 /// own class.
 pub(super) fn index_by(world: &TeamWorld, class: impl Fn(u32, u32) -> u32) -> Index {
-    let ids: Vec<String> = (0..world.persons.len())
-        .map(|person| world.person_id(person))
-        .collect();
+    let persons = 0..world.persons.len();
+    let ids: Vec<String> = persons.map(|person| world.person_id(person)).collect();
     let mut index = Index::new();
     // Entries come in order of time, so the words of a date are made once a day, not a million
     // times.
-    let (mut day, mut date) = (i64::MIN, String::new());
+    let (mut known_day, mut date) = (i64::MIN, String::new());
     for (number, said) in (0..).zip(&world.entries) {
-        if said.time.div_euclid(DAY_MILLIS) != day {
-            day = said.time.div_euclid(DAY_MILLIS);
-            date = date_of(said.time);
+        let day = said.time.div_euclid(DAY_MILLIS);
+        if day != known_day {
+            (known_day, date) = (day, date_of(said.time));
         }
         index.push(&Document {
             class: ClassId(class(number, said.class)),

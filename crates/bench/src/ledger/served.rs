@@ -1,12 +1,10 @@
 //! The same world behind `turnkeep up`: what a client waits for over HTTP, and what the disk alone
 //! costs.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::Result;
 use serde_json::{Value, json};
 use turnkeep_teamworld::TeamWorld;
 
@@ -14,7 +12,8 @@ use super::made;
 use super::world::{time_each, tool_request};
 use crate::bare_file::BareFile;
 use crate::child::ServerProcess;
-use crate::figures::count_f64;
+use crate::figures::{Measured, count_f64, megabytes};
+use crate::http_client::HttpClient;
 use crate::report_progress;
 use crate::table::Row;
 
@@ -22,8 +21,6 @@ use crate::table::Row;
 const WORLDS: usize = 64;
 /// What one beat adds to the log, about.
 const BEAT_BYTES: usize = 2048;
-/// An answer that takes longer is a fault.
-const ANSWER_MAX: Duration = Duration::from_mins(1);
 const OPERATOR: &str = "GEORGE";
 
 /// How much to do.
@@ -44,14 +41,6 @@ pub(super) fn measure_served(team: &TeamWorld, data: &Path, load: BeatLoad) -> R
     let (second, server) = start_and_wait(data)?;
     let memory_from_checkpoint = server.anonymous_bytes()?;
     let mut client = HttpClient::connect(&server)?;
-    report_progress("search over HTTP");
-    let questions = team.questions.iter().map(|question| question.text.as_str());
-    let search = time_each(questions, |text| {
-        client.post(
-            &format!("/v1/worlds/{}/tools", made::WORLD),
-            &tool_request("LEDGER_SEARCH", text, OPERATOR),
-        )
-    })?;
     let mut rows = vec![
         Row::seconds("start of the server, from the log", first.as_secs_f64()).at_most(10.0),
         Row::seconds(
@@ -61,25 +50,27 @@ pub(super) fn measure_served(team: &TeamWorld, data: &Path, load: BeatLoad) -> R
         .at_most(1.0),
         Row::megabytes(
             "memory (RssAnon) after a start from the log",
-            megabytes_f64(memory_from_log),
+            megabytes(memory_from_log),
         ),
         Row::megabytes(
             "memory (RssAnon) after a start with a checkpoint",
-            megabytes_f64(memory_from_checkpoint),
+            megabytes(memory_from_checkpoint),
         ),
-        Row::millis("LEDGER_SEARCH over HTTP, p99", search.p99_ms).at_most(20.0),
+        measure_search(team, &mut client)?,
     ];
     rows.extend(measure_beats(&mut client, data, load.beats)?);
     rows.push(measure_many_worlds(&server, load.time)?);
     Ok(rows)
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a figure for a table needs no more than 52 bits"
-)]
-fn megabytes_f64(bytes: u64) -> f64 {
-    bytes as f64 / 1e6
+fn measure_search(team: &TeamWorld, client: &mut HttpClient) -> Result<Row> {
+    report_progress("search over HTTP");
+    let path = format!("/v1/worlds/{}/tools", made::WORLD);
+    let questions = team.questions.iter().map(|question| question.text.as_str());
+    let search = time_each(questions, |text| {
+        client.post(&path, &tool_request("LEDGER_SEARCH", text, OPERATOR))
+    })?;
+    Ok(Row::millis("LEDGER_SEARCH over HTTP, p99", search.p99_ms).at_most(20.0))
 }
 
 /// Starts a server and waits until it answers for the world.
@@ -92,19 +83,16 @@ fn start_and_wait(data: &Path) -> Result<(Duration, ServerProcess)> {
 
 fn measure_beats(client: &mut HttpClient, data: &Path, count: usize) -> Result<Vec<Row>> {
     report_progress("beats, one after the other, and their replay");
-    let folder = data.with_extension("bare");
-    std::fs::create_dir(&folder)?;
-    let mut file = BareFile::create(&folder, 1 << 20)?;
-    let sync = time_each(0..count, |_| {
-        file.write_synced(&[1; BEAT_BYTES]).map(|()| 1)
-    })?;
+    let sync = time_syncs(&data.with_extension("bare"), count)?;
     let path = format!("/v1/worlds/{}/beats", made::WORLD);
-    let beat = time_each(0..count, |number| {
-        client.post(&path, &beat_body(&format!("beat-{number}")))
-    })?;
-    let replay = time_each(0..count, |number| {
-        client.post(&path, &beat_body(&format!("beat-{number}")))
-    })?;
+    let mut send_beats = || {
+        time_each(0..count, |number| {
+            client.post(&path, &beat_body(&format!("beat-{number}")))
+        })
+    };
+    let beat = send_beats()?;
+    // The same ids again: the server repeats its answers and writes nothing.
+    let replay = send_beats()?;
     let allowed = sync.p99_ms + 5.0;
     let goal = format!("<= one sync + 5 ms ({allowed:.2} ms)");
     Ok(vec![
@@ -113,6 +101,16 @@ fn measure_beats(client: &mut HttpClient, data: &Path, count: usize) -> Result<V
             .goal(&goal, beat.p99_ms <= allowed),
         Row::millis("replay, p99", replay.p99_ms).at_most(5.0),
     ])
+}
+
+/// How long the disk alone takes for as many bytes as a beat has.
+fn time_syncs(folder: &Path, count: usize) -> Result<Measured> {
+    std::fs::create_dir(folder)?;
+    let mut file = BareFile::create(folder, 1 << 20)?;
+    // `time_each` counts the bytes of answers; a sync has none.
+    time_each(0..count, |_| {
+        file.write_synced(&[1; BEAT_BYTES]).map(|()| 1)
+    })
 }
 
 /// A beat of one entry.
@@ -137,120 +135,51 @@ fn beat_body(id: &str) -> Value {
 /// Beats per second over many worlds, a connection each.
 fn measure_many_worlds(server: &ServerProcess, time: Duration) -> Result<Row> {
     report_progress("beats over many worlds");
-    let mut clients = Vec::new();
+    let mut writers = Vec::new();
     for number in 0..WORLDS {
-        let mut client = HttpClient::connect(server)?;
-        client.post(
-            "/v1/worlds",
-            &json!({ "world_id": format!("many-{number}") }),
-        )?;
-        clients.push((number, client));
+        writers.push(WorldWriter::create(server, &format!("many-{number}"))?);
     }
     let begin = Instant::now();
-    let counts: Vec<Result<usize>> = std::thread::scope(|scope| {
+    let until = begin + time;
+    let count = std::thread::scope(|scope| {
         // A thread for each world, because the client blocks.
-        let beat = |(number, mut client): (usize, HttpClient)| {
-            let path = format!("/v1/worlds/many-{number}/beats");
-            let mut count = 0;
-            while begin.elapsed() < time {
-                client.post(&path, &beat_body(&format!("beat-{count}")))?;
-                count += 1;
-            }
-            Ok(count)
-        };
-        let threads: Vec<_> = clients
+        let mut threads = Vec::new();
+        for mut writer in writers {
+            threads.push(scope.spawn(move || writer.send_beats(until)));
+        }
+        let counts = threads
             .into_iter()
-            .map(|client| scope.spawn(move || beat(client)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or(Ok(0)))
-            .collect()
-    });
-    let count: usize = counts.into_iter().sum::<Result<usize>>()?;
+            .map(|thread| thread.join().unwrap_or(Ok(0)));
+        counts.sum::<Result<usize>>()
+    })?;
     let rate = count_f64(count) / begin.elapsed().as_secs_f64();
     Ok(Row::plain_rate("beats over 64 worlds", rate).at_least(2000.0))
 }
 
-/// One keep-alive connection.
-struct HttpClient {
-    stream: TcpStream,
-    host: String,
-    token: String,
-    answer: Vec<u8>,
+/// A client that writes to a world of its own.
+struct WorldWriter {
+    client: HttpClient,
+    path: String,
 }
 
-impl HttpClient {
-    fn connect(server: &ServerProcess) -> Result<Self> {
-        let stream = TcpStream::connect(server.http)?;
-        stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(ANSWER_MAX))?;
-        let token = server.endpoint.token.clone().unwrap_or_default();
+impl WorldWriter {
+    fn create(server: &ServerProcess, world: &str) -> Result<Self> {
+        let mut client = HttpClient::connect(server)?;
+        client.post("/v1/worlds", &json!({ "world_id": world }))?;
         Ok(Self {
-            stream,
-            host: server.http.to_string(),
-            token,
-            answer: Vec::new(),
+            client,
+            path: format!("/v1/worlds/{world}/beats"),
         })
     }
 
-    /// Bytes of the answer's body.
-    fn get(&mut self, path: &str) -> Result<usize> {
-        self.send_request("GET", path, "")
-    }
-
-    fn post(&mut self, path: &str, body: &Value) -> Result<usize> {
-        self.send_request("POST", path, &body.to_string())
-    }
-
-    fn send_request(&mut self, method: &str, path: &str, body: &str) -> Result<usize> {
-        let (host, token, bytes) = (&self.host, &self.token, body.len());
-        let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\nContent-Type: application/json\r\nContent-Length: {bytes}\r\n\r\n{body}"
-        );
-        self.stream.write_all(request.as_bytes())?;
-        self.receive_body()
-            .with_context(|| format!("{method} {path}"))
-    }
-
-    fn receive_body(&mut self) -> Result<usize> {
-        self.answer.clear();
-        let mut piece = [0; 16 << 10];
-        loop {
-            let count = self.stream.read(&mut piece)?;
-            ensure!(count > 0, "the server closed the connection");
-            self.answer.extend_from_slice(&piece[..count]);
-            if let Some((head, length)) = parse_head(&self.answer)
-                && self.answer.len() >= head + length
-            {
-                let ok = self.answer.starts_with(b"HTTP/1.1 20");
-                ensure!(ok, "refused: {}", String::from_utf8_lossy(&self.answer));
-                return Ok(length);
-            }
+    /// Sends one beat after the other. Returns how many the server answered.
+    fn send_beats(&mut self, until: Instant) -> Result<usize> {
+        let mut count = 0;
+        while Instant::now() < until {
+            let beat = beat_body(&format!("beat-{count}"));
+            self.client.post(&self.path, &beat)?;
+            count += 1;
         }
-    }
-}
-
-/// The bytes of a head that is complete, and how many follow it.
-fn parse_head(answer: &[u8]) -> Option<(usize, usize)> {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
-    let text = std::str::from_utf8(&answer[..end]).ok()?;
-    let length = text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length")
-            .then(|| value.trim().parse().ok())?
-    });
-    Some((end, length?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_head_tells_where_the_answer_ends() {
-        let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
-        assert_eq!(parse_head(answer), Some((answer.len() - 5, 5)));
-        assert_eq!(parse_head(&answer[..30]), None);
+        Ok(count)
     }
 }

@@ -44,48 +44,47 @@ pub(super) fn measure_search_speed(world: &TeamWorld) -> Vec<Row> {
     let mut means = Vec::new();
     for (name, division) in divisions {
         report_progress(&format!("search, {name}"));
-        let start = Instant::now();
-        let index = build_index(world, division);
-        let build = start.elapsed();
-        let searches = time_searches(world, &index, division);
-        let figures = Figures {
-            name,
-            build,
-            searches,
-            bytes: index.heap_bytes(),
-        };
-        means.push(1e3 / searches.rate);
+        let (figures, index) = Figures::measure(name, division, world);
+        means.push(figures.mean_ms());
         rows.extend(figures.to_rows(world.text_bytes()));
+        // The server keeps checkpoints of the world's own audiences only.
         if division == Division::Own {
             rows.extend(measure_checkpoint(&index, world.text_bytes()));
         }
     }
     if let [_, one, many] = means[..] {
-        rows.push(
-            Row::times("search, 200 classes, of one class, by the mean", many / one).at_most(2.0),
-        );
+        let name = "search, 200 classes, of one class, by the mean";
+        rows.push(Row::times(name, many / one).at_most(2.0));
     }
     rows
 }
 
 impl Figures {
+    fn measure(name: &'static str, division: Division, world: &TeamWorld) -> (Self, Index) {
+        let start = Instant::now();
+        let index = build_index(world, division);
+        let figures = Self {
+            name,
+            build: start.elapsed(),
+            searches: time_searches(world, &index, division),
+            bytes: index.heap_bytes(),
+        };
+        (figures, index)
+    }
+
+    fn mean_ms(&self) -> f64 {
+        1e3 / self.searches.rate
+    }
+
     fn to_rows(&self, text_bytes: usize) -> Vec<Row> {
-        let Measured {
-            p50_ms,
-            p99_ms,
-            rate,
-        } = self.searches;
-        let row = |what: &str| format!("search, {}, {what}", self.name);
+        let name = |what: &str| format!("search, {}, {what}", self.name);
+        let share = share_of_text(self.bytes, text_bytes);
         vec![
-            Row::millis(&row("p50"), p50_ms).at_most(1.0),
-            Row::millis(&row("p99"), p99_ms).at_most(10.0),
-            Row::millis(&row("mean"), 1e3 / rate),
-            Row::seconds(&row("index built"), self.build.as_secs_f64()),
-            Row::times(
-                &row("index, of the text"),
-                share_of_text(self.bytes, text_bytes),
-            )
-            .at_most(1.5),
+            Row::millis(&name("p50"), self.searches.p50_ms).at_most(1.0),
+            Row::millis(&name("p99"), self.searches.p99_ms).at_most(10.0),
+            Row::millis(&name("mean"), self.mean_ms()),
+            Row::seconds(&name("index built"), self.build.as_secs_f64()),
+            Row::times(&name("index, of the text"), share).at_most(1.5),
         ]
     }
 }
@@ -105,17 +104,12 @@ fn build_index(world: &TeamWorld, division: Division) -> Index {
 }
 
 fn time_searches(world: &TeamWorld, index: &Index, division: Division) -> Measured {
-    let all: Vec<ClassId> = match division {
-        Division::Own => Vec::new(),
-        Division::Classes(count) => (0..count).map(ClassId).collect(),
-    };
     let mut latencies = Vec::new();
     for round in 0..=ROUNDS {
         for question in &world.questions {
-            let classes = if division == Division::Own {
-                readable_classes(world, question.reader)
-            } else {
-                all.clone()
+            let classes: Vec<ClassId> = match division {
+                Division::Own => readable_classes(world, question.reader),
+                Division::Classes(count) => (0..count).map(ClassId).collect(),
             };
             let took = time_question(world, index, question, &classes);
             // The first round fills the caches.
