@@ -13,7 +13,8 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use turnkeep_journal::{
-    AppendError, FileLog, Log, LogOptions, OpenError, Position, Storage, SyncPolicy, read_frame,
+    AppendError, FileLog, Frame, Log, LogOptions, OpenError, Position, Storage, SyncPolicy,
+    read_frame,
 };
 
 use crate::apply::Applier;
@@ -127,14 +128,7 @@ fn import_frames(
     let mut applier = Applier::new(Arc::new(State::new()));
     let mut last_hash = [0; 32];
     for number in 1..=frames {
-        let frame = read_frame(&mut input).map_err(to_import_error)?;
-        let frame = frame
-            .ok_or_else(|| ImportError::Malformed(format!("it ends before frame {number}")))?;
-        if frame.position.0 != number || frame.prev_hash != last_hash {
-            return Err(ImportError::Malformed(format!(
-                "frame {number} does not follow the one before it"
-            )));
-        }
+        let frame = read_next_frame(&mut input, number, last_hash)?;
         apply_frame(&mut applier, &frame)
             .map_err(|error| ImportError::Malformed(error.to_string()))?;
         log.append_raw(&frame)?;
@@ -148,6 +142,24 @@ fn import_frames(
         frames,
         bytes: log.reader().bytes_used(),
     })
+}
+
+/// Reads a frame that continues the chain of hashes.
+fn read_next_frame(
+    input: &mut impl Read,
+    number: u64,
+    last_hash: [u8; 32],
+) -> Result<Frame, ImportError> {
+    let frame = read_frame(input).map_err(to_import_error)?;
+    let Some(frame) = frame else {
+        let what = format!("it ends before frame {number}");
+        return Err(ImportError::Malformed(what));
+    };
+    if frame.position.0 != number || frame.prev_hash != last_hash {
+        let what = format!("frame {number} does not follow the one before it");
+        return Err(ImportError::Malformed(what));
+    }
+    Ok(frame)
 }
 
 struct ArchiveHead {

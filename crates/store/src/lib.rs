@@ -33,8 +33,8 @@ mod writer;
 
 pub use blob::{BlobError, NewBlob};
 pub use command::{
-    Append, AppendPart, Appended, Command, CreateContext, Created, Key, Labels, NewTurn, Outcome,
-    Refusal,
+    Append, AppendPart, Appended, AppendedTurn, Command, CreateContext, Created, Key, Labels,
+    NewTurn, Outcome, Refusal,
 };
 pub use event::{Event, EventKind};
 pub use fs_roots::FsRoot;

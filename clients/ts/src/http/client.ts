@@ -31,6 +31,7 @@ import type {
 	TypeDescriptor,
 	TypeList,
 	ViewOptions,
+	Why,
 } from "./resources.js";
 import { type GatewayOptions, type HttpRequest, jsonOf, Transport } from "./transport.js";
 
@@ -216,6 +217,11 @@ export class GatewayClient {
 	/** Follows the store's events, and resumes after every loss. */
 	events(options: EventOptions = {}): AsyncGenerator<StoreEvent, void, void> {
 		return storeEvents(this.#transport, options);
+	}
+
+	/** Why something is there. `ref` is such as `turn:7`, `artifact://ID` or `artifact://ID#src/lib.rs:3`. */
+	why(ref: string, options?: GatewayCallOptions): Promise<Why> {
+		return this.#get(`/v1/refs/${encodeURIComponent(ref)}/why`, options);
 	}
 
 	/** Counters of the store and of the server. */

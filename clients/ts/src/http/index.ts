@@ -24,5 +24,6 @@ export type {
 	TypeDescriptor,
 	TypeList,
 	ViewOptions,
+	Why,
 } from "./resources.js";
 export type { GatewayOptions } from "./transport.js";

@@ -21,6 +21,585 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the open approvals of all runs, oldest first. */
+        get: operations["approvals_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answers an approval. The first answer counts. */
+        post: operations["approvals_resolve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attention": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists everything that waits for a person, oldest first. */
+        get: operations["runs_attention"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/fs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists a directory under the user's home or a configured root. */
+        get: operations["providers_list_directory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the programs: whether each is installed, and what it can do. */
+        get: operations["providers_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/roles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the roles. */
+        get: operations["providers_list_roles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/roles/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a role. */
+        get: operations["providers_show_role"];
+        /** Writes a role of the user. It stands before a built-in one of the same name. */
+        put: operations["providers_put_role"];
+        post?: never;
+        /** Deletes a role of the user. A built-in one of the same name counts again. */
+        delete: operations["providers_delete_role"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the rules of all runs. */
+        get: operations["approvals_list_rules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a rule. */
+        delete: operations["approvals_delete_rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the runs, newest first. */
+        get: operations["runs_list"];
+        put?: never;
+        /** Creates a run. */
+        post: operations["runs_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Imports a run from a zip file that an export made. All of it, or nothing. */
+        post: operations["runs_import"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a run. */
+        get: operations["runs_show"];
+        put?: never;
+        post?: never;
+        /** Deletes a run. Its programs end and its files go; its records stay in the log. */
+        delete: operations["runs_delete"];
+        options?: never;
+        head?: never;
+        /** Changes a run: its status, its modes or its settings. */
+        patch: operations["runs_change"];
+        trace?: never;
+    };
+    "/api/runs/{run_id}/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Brings the work of all worktrees into the run's directory: all of it, or nothing. */
+        post: operations["changes_apply"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/artifacts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the artifacts of a run, oldest first. */
+        get: operations["artifacts_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/artifacts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows an artifact, or sends its bytes. */
+        get: operations["artifacts_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/chat": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends a message to a node. */
+        post: operations["nodes_chat"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/edges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Connects two nodes. The same edge again is the one that exists. */
+        post: operations["edges_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/edges/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes an edge. Envelopes that wait already are not recalled. */
+        delete: operations["edges_delete"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A page of a run's events. */
+        get: operations["run_events_page"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends a run as one zip file: everything to import it, and a page that shows it. */
+        get: operations["runs_export"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Forks a run: a new run that shares its events up to a number, paused. */
+        post: operations["runs_fork"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/handoffs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sends an envelope from one node to another. */
+        post: operations["nodes_hand_off"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/nodes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Adds a node. */
+        post: operations["nodes_create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/nodes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Deletes a node. Its artifacts and its transcript stay. */
+        delete: operations["nodes_delete"];
+        options?: never;
+        head?: never;
+        /** Changes the settings of a node. */
+        patch: operations["nodes_change"];
+        trace?: never;
+    };
+    "/api/runs/{run_id}/nodes/{id}/{action}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acts on a node: `interrupt` stops its turn, `reset` begins a new session, `retry` puts the inputs of
+         *     a failed turn back. `start` and `stop` act on its program only, and are harmless when it runs or does
+         *     not: a prompt starts a program that was stopped.
+         */
+        post: operations["nodes_act"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/record": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Sends a script with which the scripted agent replays the run. */
+        get: operations["runs_record"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/turns/{id}/{action}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acts on the files of a turn: `revert` restores what they were before it, `keep` accepts files that
+         *     the node was not allowed to write.
+         */
+        post: operations["changes_act_on_turn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Runs the verification commands in the integration tree. The answer comes when they are done; the run
+         *     is not completed by it.
+         */
+        post: operations["changes_verify"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Explains why a run does not go on. */
+        get: operations["runs_why"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schemas": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the schemas. */
+        get: operations["schemas_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/schemas/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The JSON Schema of an event, such as `run.patch`, or of a body, such as `CreateRun`. */
+        get: operations["schemas_show"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/teams": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Lists the teams as graph files. */
+        get: operations["providers_list_teams"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/teams/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Shows a team. */
+        get: operations["providers_show_team"];
+        /** Writes a team of the user. It stands before a built-in one of the same name. */
+        put: operations["providers_put_team"];
+        post?: never;
+        /** Deletes a team of the user. A built-in one of the same name counts again. */
+        delete: operations["providers_delete_team"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/health": {
         parameters: {
             query?: never;
@@ -327,6 +906,23 @@ export interface paths {
         };
         /** Counters for a scraper; an alias of `GET /metrics`. */
         get: operations["server_metrics_alias"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/refs/{ref}/why": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why a thing is there: its cause, the cause of that, and so on up to a person. */
+        get: operations["refs_why"];
         put?: never;
         post?: never;
         delete?: never;
@@ -824,6 +1420,112 @@ export interface components {
             /** @description The declared type's version. Needed with `data`. */
             type_version?: number | null;
         };
+        /** @description Changes that were brought into the run's directory. */
+        AppliedChanges: {
+            /** @description The files that changed. */
+            applied: string[];
+            /** @description The name of the tree that the directory has now. */
+            tree: string;
+            /** @description Whether the verification commands passed on that tree. */
+            verified: boolean;
+        };
+        /**
+         * @description What a person decides about: a tool call, or the answer to a question.
+         * @enum {string}
+         */
+        ApprovalKind: "tool" | "question";
+        /** @description Open approvals, oldest first. */
+        ApprovalList: {
+            approvals: components["schemas"]["ApprovalOfRun"][];
+        };
+        /** @description An approval and its run. */
+        ApprovalOfRun: {
+            approval: components["schemas"]["ApprovalView"];
+            runId: components["schemas"]["Uuid"];
+        };
+        /** @description An approval that is resolved. */
+        ApprovalResolvedAnswer: {
+            approvalId: components["schemas"]["Uuid"];
+            resolution: components["schemas"]["ResolutionView"];
+        };
+        /** @description A decision that waits for a person. */
+        ApprovalView: {
+            approvalId: components["schemas"]["Uuid"];
+            /** @description One sentence: the command and its directory, the files, or the question. */
+            context: string;
+            createdAt: components["schemas"]["Time"];
+            expiresAt?: components["schemas"]["Time"] | null;
+            kind: components["schemas"]["ApprovalKind"];
+            nodeId: components["schemas"]["Uuid"];
+            /** @description Answers to choose from, for a question. */
+            options: string[];
+            tool: components["schemas"]["ToolView"];
+            turnId: components["schemas"]["Uuid"];
+        };
+        /** @description An artifact. */
+        ArtifactAnswer: {
+            artifact: components["schemas"]["ArtifactView"];
+        };
+        /**
+         * @description The kind of an artifact.
+         * @enum {string}
+         */
+        ArtifactKind: "diff" | "prompt" | "log" | "transcript" | "contextpack" | "report";
+        /** @description Artifacts, oldest first. */
+        ArtifactList: {
+            artifacts: components["schemas"]["ArtifactView"][];
+        };
+        /** @description A reference to an artifact. */
+        ArtifactRef: {
+            /**
+             * @description `artifact://` and the id.
+             * @example artifact://0b5f1c9e-8a3d-4c55-9a67-0123456789ab
+             */
+            ref: string;
+            type?: components["schemas"]["ArtifactKind"] | null;
+        };
+        /** @description A file that a run made. */
+        ArtifactView: {
+            bytes: number;
+            contentHash: components["schemas"]["Hash"];
+            createdAt: components["schemas"]["Time"];
+            id: components["schemas"]["Uuid"];
+            kind: components["schemas"]["ArtifactKind"];
+            metadata?: components["schemas"]["DiffMetadata"] | null;
+            name: string;
+            nodeId?: components["schemas"]["Uuid"] | null;
+            /** @description Where the server keeps a copy. */
+            path: string;
+            runId: components["schemas"]["Uuid"];
+        };
+        /**
+         * @description What a person can do about an item that waits for them.
+         * @enum {string}
+         */
+        AttentionAction: "approve" | "deny" | "answer" | "continue" | "chat" | "reset" | "retry" | "keep" | "revert" | "change-budget" | "apply" | "resume";
+        /** @description One thing that waits for a person. */
+        AttentionItem: {
+            actions: components["schemas"]["AttentionAction"][];
+            kind: components["schemas"]["AttentionKind"];
+            nodeId?: components["schemas"]["Uuid"] | null;
+            /**
+             * @description `approval:`, `turn:`, `node:` or `run:` and an id. With `kind` it is unique.
+             * @example approval:0b5f1c9e-8a3d-4c55-9a67-0123456789ab
+             */
+            ref: string;
+            runId: components["schemas"]["Uuid"];
+            since: components["schemas"]["Time"];
+            summary: string;
+        };
+        /**
+         * @description What waits for a person.
+         * @enum {string}
+         */
+        AttentionKind: "approval" | "question" | "stall" | "failure" | "conflict" | "violation" | "budget" | "finished";
+        /** @description What waits for a person, oldest first. */
+        AttentionList: {
+            items: components["schemas"]["AttentionItem"][];
+        };
         /** @description A line of the audit. */
         AuditLine: {
             /** @description When, by the server's clock; null where the record has no time of its own. */
@@ -888,6 +1590,30 @@ export interface components {
             /** @description False if the store held it already. */
             was_new: boolean;
         };
+        /**
+         * @description What a blocked node waits for.
+         * @enum {string}
+         */
+        BlockKind: "approvals" | "stall" | "violation";
+        /** @description What a blocked node waits for. */
+        BlockView: {
+            /** @description Those of them that a person has not decided about. */
+            paths?: string[] | null;
+            reason: components["schemas"]["BlockKind"];
+            turnId?: components["schemas"]["Uuid"] | null;
+        };
+        /** @description What a run or a node may use. A part that is left out has no limit. */
+        BudgetRequest: {
+            /** Format: double */
+            costUsd?: number | null;
+            tokens?: number | null;
+        };
+        /** @description What a run may use. The run pauses when one of the two is used up. */
+        BudgetView: {
+            /** Format: double */
+            costUsd?: number | null;
+            tokens?: number | null;
+        };
         /** @description Calendar items. */
         Calendar: {
             /** @description Those that stand. */
@@ -907,6 +1633,22 @@ export interface components {
             time?: string | null;
             /** @description A part of the source's text. */
             title?: string | null;
+        };
+        /** @description What a node may do. A right that is left out has its role's default, or stays as it is. */
+        CapabilitiesRequest: {
+            delegateOnly?: boolean | null;
+            runCommands?: boolean | null;
+            spawnNodes?: boolean | null;
+            writeCode?: boolean | null;
+            writeDocs?: boolean | null;
+        };
+        /** @description What a node may do. */
+        CapabilitiesView: {
+            delegateOnly: boolean;
+            runCommands: boolean;
+            spawnNodes: boolean;
+            writeCode: boolean;
+            writeDocs: boolean;
         };
         /** @description A note about a person and the entries that it is based on. */
         CapsuleNote: {
@@ -943,6 +1685,37 @@ export interface components {
             /** @description The text. */
             text: string;
         };
+        /** @description A change of a node. */
+        ChangeNode: {
+            alias?: string | null;
+            budget?: components["schemas"]["BudgetRequest"] | null;
+            capabilities?: components["schemas"]["CapabilitiesRequest"] | null;
+            customSystemPrompt?: string | null;
+            label?: string | null;
+            permissions?: components["schemas"]["PermissionsRequest"] | null;
+            position?: components["schemas"]["PositionView"] | null;
+            provider?: components["schemas"]["Provider"] | null;
+            providerName?: string | null;
+            roleTemplate?: string | null;
+            session?: components["schemas"]["SessionRequest"] | null;
+            wakeOn?: components["schemas"]["WakeOn"] | null;
+        };
+        /** @description A change of a run. */
+        ChangeRun: {
+            budget?: components["schemas"]["BudgetRequest"] | null;
+            /** @description The id or alias of a node. */
+            docsNode?: string | null;
+            globalMode?: components["schemas"]["GlobalMode"] | null;
+            goal?: string | null;
+            /** @description Whether pausing also interrupts open turns. */
+            interrupt?: boolean;
+            limits?: components["schemas"]["LimitsRequest"] | null;
+            mode?: components["schemas"]["RunMode"] | null;
+            setup?: string[] | null;
+            status?: components["schemas"]["RunStatus"] | null;
+            title?: string | null;
+            verify?: string[] | null;
+        };
         /** @description A change of a world's configuration; what is left out stays. */
         ChangeWorld: {
             limits?: components["schemas"]["WorldLimits"] | null;
@@ -959,10 +1732,31 @@ export interface components {
             /** @description In whose names the attached writer may write. */
             writer_persons?: string[] | null;
         };
+        /** @description A message that waits in an inbox. */
+        ChatAccepted: {
+            messageId: components["schemas"]["Uuid"];
+        };
         /** @description What would become of a bundle. */
         CheckAnswer: {
             /** @description The bundle, as it was sent or rejected. */
             bundle: components["schemas"]["WriteBundle"];
+        };
+        /**
+         * @description Whether a program asks before it uses a tool.
+         * @enum {string}
+         */
+        CliPermissions: "skip" | "gated";
+        /**
+         * @description Whether the process of a node lives.
+         * @enum {string}
+         */
+        ConnectionStatus: "connected" | "idle" | "disconnected";
+        /** @description The process of a node. */
+        ConnectionView: {
+            lastHeartbeatAt?: components["schemas"]["Time"] | null;
+            lastOutputAt?: components["schemas"]["Time"] | null;
+            status: components["schemas"]["ConnectionStatus"];
+            streaming: boolean;
         };
         /** @description The constraints of a tool call. */
         Constraints: {
@@ -1031,6 +1825,54 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        /** @description An edge to create. The ends are ids or aliases. */
+        CreateEdge: {
+            /** @description True unless given. */
+            bidirectional?: boolean | null;
+            from: string;
+            /** @description Whether an envelope that claims success must pass verification first. */
+            gate?: boolean | null;
+            label?: string | null;
+            to: string;
+            type?: components["schemas"]["EdgeKind"] | null;
+        };
+        /** @description A node to create. */
+        CreateNode: {
+            /** @description Letters, digits, `-` and `_`; unique in the run. */
+            alias?: string | null;
+            budget?: components["schemas"]["BudgetRequest"] | null;
+            capabilities?: components["schemas"]["CapabilitiesRequest"] | null;
+            customSystemPrompt?: string | null;
+            label: string;
+            permissions?: components["schemas"]["PermissionsRequest"] | null;
+            person?: string | null;
+            position?: components["schemas"]["PositionView"] | null;
+            provider: components["schemas"]["Provider"];
+            /** @description The entry of the configuration. Needed with the provider `custom`. */
+            providerName?: string | null;
+            roleTemplate: string;
+            session?: components["schemas"]["SessionRequest"] | null;
+            wakeOn?: components["schemas"]["WakeOn"] | null;
+        };
+        /** @description A run to create. */
+        CreateRun: {
+            budget?: components["schemas"]["BudgetRequest"] | null;
+            /** @description The directory in which the nodes work. */
+            cwd?: string | null;
+            /** @description The alias of the team's node that brings the documents up to date at the end. */
+            docsNode?: string | null;
+            globalMode?: components["schemas"]["GlobalMode"] | null;
+            goal?: string | null;
+            limits?: components["schemas"]["LimitsRequest"] | null;
+            mode?: components["schemas"]["RunMode"] | null;
+            setup?: string[];
+            /** @description The name of the team whose nodes and edges it gets. */
+            team?: string | null;
+            /** @description The first line of the goal unless given. */
+            title?: string | null;
+            verify?: string[];
+            world?: string | null;
+        };
         /** @description A request that makes a world. */
         CreateWorld: {
             /** @description WALL or STEP. */
@@ -1083,6 +1925,107 @@ export interface components {
             /** @description An IANA name. */
             timezone?: string | null;
         };
+        /** @description What a diff changes. */
+        DiffMetadata: {
+            /** @description Lines. */
+            added: number;
+            /** @description The name of the tree before the turn. */
+            baseTree: string;
+            filesChanged: string[];
+            /** @description The name of the tree after the turn. */
+            headTree: string;
+            /** @description Lines. */
+            removed: number;
+            /** @description Files that another turn may have changed at the same time. */
+            shared?: string[] | null;
+            summary: string;
+            turnId?: components["schemas"]["Uuid"] | null;
+            /** @description Files that the node may not write. */
+            violation?: string[] | null;
+        };
+        /** @description An entry of a directory. */
+        DirectoryEntry: {
+            kind: components["schemas"]["DirectoryEntryKind"];
+            name: string;
+        };
+        /**
+         * @description The kind of a directory entry.
+         * @enum {string}
+         */
+        DirectoryEntryKind: "directory" | "file";
+        /** @description The content of a directory. */
+        DirectoryListing: {
+            /** @description Directories first, each group by name. */
+            entries: components["schemas"]["DirectoryEntry"][];
+            /** @description The directory above, if it may be listed. */
+            parent?: string | null;
+            path: string;
+            /** @description Whether there are more entries. */
+            truncated: boolean;
+        };
+        /** @description An edge. */
+        EdgeAnswer: {
+            edge: components["schemas"]["EdgeView"];
+        };
+        /** @description An edge that is gone. */
+        EdgeGone: {
+            edgeId: components["schemas"]["Uuid"];
+        };
+        /**
+         * @description What an edge carries.
+         * @enum {string}
+         */
+        EdgeKind: "handoff" | "report";
+        /** @description The state of an edge. */
+        EdgeView: {
+            /** @description Whether it also carries envelopes back. */
+            bidirectional: boolean;
+            from: components["schemas"]["Uuid"];
+            /** @description Whether an envelope that claims success must pass verification first. */
+            gate: boolean;
+            id: components["schemas"]["Uuid"];
+            label: string;
+            to: components["schemas"]["Uuid"];
+            type: components["schemas"]["EdgeKind"];
+        };
+        /**
+         * @description The kind of an envelope.
+         * @enum {string}
+         */
+        EnvelopeKind: "handoff";
+        /** @description What the daemon says about an envelope. */
+        EnvelopeMeta: {
+            /** @description Whether the daemon wrote it in the sender's place. */
+            synthesized: boolean;
+        };
+        /** @description What an envelope says. */
+        EnvelopePayload: {
+            artifacts: components["schemas"]["ArtifactRef"][];
+            message: string;
+            response: components["schemas"]["ResponseView"];
+            status?: components["schemas"]["EnvelopeStatusView"] | null;
+            structured?: unknown;
+        };
+        /** @description Whether the work behind an envelope succeeded. */
+        EnvelopeStatusView: {
+            ok: boolean;
+            reason?: string | null;
+        };
+        /** @description A handoff from one node to another. */
+        EnvelopeView: {
+            /**
+             * @description `contextpack://` and the id of the artifact that the receiver gets before its task.
+             * @example contextpack://0b5f1c9e-8a3d-4c55-9a67-0123456789ab
+             */
+            contextRef?: string | null;
+            createdAt: components["schemas"]["Time"];
+            fromNodeId: components["schemas"]["Uuid"];
+            id: components["schemas"]["Uuid"];
+            kind: components["schemas"]["EnvelopeKind"];
+            meta?: components["schemas"]["EnvelopeMeta"] | null;
+            payload: components["schemas"]["EnvelopePayload"];
+            toNodeId: components["schemas"]["Uuid"];
+        };
         /** @description An error's JSON: the detail of a binary `ERROR` frame and the inside of HTTP's `{"error": …}`. */
         ErrorBody: {
             /**
@@ -1102,6 +2045,178 @@ export interface components {
         ErrorReply: {
             /** @description The error. */
             error: components["schemas"]["ErrorBody"];
+        };
+        /** @description What happened, by the `type` of the event. */
+        EventBody: {
+            patch: components["schemas"]["RunPatch"];
+            ruleAdded?: components["schemas"]["RuleView"] | null;
+            ruleDeleted?: components["schemas"]["Uuid"] | null;
+            /** @enum {string} */
+            type: "run.patch";
+        } | {
+            phase: components["schemas"]["RunPhase"];
+            /** @enum {string} */
+            type: "run.phase";
+            /** @description Names the failed verification that led back to `EXECUTE`. */
+            verificationFailure?: string | null;
+            verificationId?: components["schemas"]["Uuid"] | null;
+        } | {
+            globalMode: components["schemas"]["GlobalMode"];
+            mode: components["schemas"]["RunMode"];
+            /** @enum {string} */
+            type: "run.mode";
+        } | {
+            evidence: components["schemas"]["StallEvidence"];
+            /** @enum {string} */
+            type: "run.stalled";
+        } | {
+            /** @enum {string} */
+            type: "run.deleted";
+        } | {
+            patch: components["schemas"]["NodePatch"];
+            /** @enum {string} */
+            type: "node.patch";
+        } | {
+            notice?: components["schemas"]["ProgressNotice"] | null;
+            status: components["schemas"]["NodeStatus"];
+            summary: string;
+            /** @enum {string} */
+            type: "node.progress";
+        } | {
+            text: string;
+            /** @enum {string} */
+            type: "node.log";
+        } | {
+            connection: components["schemas"]["ConnectionView"];
+            /** @enum {string} */
+            type: "node.heartbeat";
+        } | {
+            /** @description The messages and envelopes that were never read and had no sender to go back to. */
+            dropped?: components["schemas"]["Uuid"][];
+            /** @enum {string} */
+            type: "node.deleted";
+        } | {
+            edge: components["schemas"]["EdgeView"];
+            /** @enum {string} */
+            type: "edge.created";
+        } | {
+            edgeId: components["schemas"]["Uuid"];
+            /** @enum {string} */
+            type: "edge.deleted";
+        } | {
+            envelope: components["schemas"]["EnvelopeView"];
+            /** @enum {string} */
+            type: "handoff.sent";
+        } | {
+            envelope: components["schemas"]["EnvelopeView"];
+            /** @enum {string} */
+            type: "handoff.held";
+        } | {
+            payloadId: components["schemas"]["Uuid"];
+            /** @description Why, with the end of the failing output. */
+            reason: string;
+            /** @enum {string} */
+            type: "handoff.refused";
+        } | {
+            message: components["schemas"]["MessageView"];
+            /** @enum {string} */
+            type: "message.user";
+        } | {
+            delta: string;
+            /** @enum {string} */
+            type: "message.assistant.delta";
+        } | {
+            content: string;
+            status: components["schemas"]["FinalStatus"];
+            /** @enum {string} */
+            type: "message.assistant.final";
+        } | {
+            delta: string;
+            /** @enum {string} */
+            type: "message.assistant.thinking.delta";
+        } | {
+            content: string;
+            /** @enum {string} */
+            type: "message.assistant.thinking.final";
+        } | {
+            tool: components["schemas"]["ToolView"];
+            /** @enum {string} */
+            type: "tool.proposed";
+        } | {
+            tool: components["schemas"]["ToolView"];
+            /** @enum {string} */
+            type: "tool.started";
+        } | {
+            durationMs: number;
+            error?: components["schemas"]["ToolError"] | null;
+            result: components["schemas"]["ToolResult"];
+            toolId: components["schemas"]["Uuid"];
+            /** @enum {string} */
+            type: "tool.completed";
+        } | {
+            approvalId: components["schemas"]["Uuid"];
+            /** @description One sentence: the command and its directory, the files, or the question. */
+            context: string;
+            createdAt: components["schemas"]["Time"];
+            expiresAt?: components["schemas"]["Time"] | null;
+            kind: components["schemas"]["ApprovalKind"];
+            /** @description Answers to choose from, for a question. */
+            options: string[];
+            tool: components["schemas"]["ToolView"];
+            /** @enum {string} */
+            type: "approval.requested";
+        } | {
+            approvalId: components["schemas"]["Uuid"];
+            resolution: components["schemas"]["ResolutionView"];
+            /** @enum {string} */
+            type: "approval.resolved";
+        } | {
+            artifact: components["schemas"]["ArtifactView"];
+            /** @enum {string} */
+            type: "artifact.created";
+        } | {
+            /** @description Counts from 1. */
+            attempt?: number | null;
+            /** @description The messages and envelopes that it consumes. */
+            consumed?: components["schemas"]["Uuid"][] | null;
+            /** @description Why it was interrupted or failed. */
+            detail?: string | null;
+            globalMode?: components["schemas"]["GlobalMode"] | null;
+            mode?: components["schemas"]["RunMode"] | null;
+            promptKind?: components["schemas"]["PromptKind"] | null;
+            /** @description Those that went back into the inbox. */
+            requeued?: components["schemas"]["Uuid"][] | null;
+            status: components["schemas"]["TurnStatus"];
+            /** @enum {string} */
+            type: "turn.status";
+        } | {
+            cause?: components["schemas"]["Uuid"] | null;
+            /** Format: double */
+            costUsd?: number | null;
+            /** @enum {string} */
+            type: "telemetry.usage";
+            usage: components["schemas"]["TokensView"];
+        };
+        /** @description Events in ascending order. */
+        EventPage: {
+            events: components["schemas"]["EventView"][];
+            page: components["schemas"]["EventPageInfo"];
+        };
+        /** @description Where the next page begins. */
+        EventPageInfo: {
+            hasMore: boolean;
+            /** @description The `before` or `after` of the next page. */
+            nextCursor?: number | null;
+        };
+        /** @description One event of a run. */
+        EventView: components["schemas"]["EventBody"] & {
+            id: components["schemas"]["Uuid"];
+            nodeId?: components["schemas"]["Uuid"] | null;
+            runId: components["schemas"]["Uuid"];
+            /** @description Counts from 1 without gaps. Only `node.heartbeat` has none, because it is not recorded. */
+            seq?: number | null;
+            ts: components["schemas"]["Time"];
+            turnId?: components["schemas"]["Uuid"] | null;
         };
         /** @description A page of all entries. */
         EveryEntry: {
@@ -1124,6 +2239,25 @@ export interface components {
             /** @description The first byte. */
             start: number;
         };
+        /**
+         * @description Whether the receiver of an envelope owes a reply.
+         * @enum {string}
+         */
+        Expectation: "none" | "optional" | "required";
+        /** @description A role or team that is gone. A built-in one of the same name counts again. */
+        FileGone: {
+            name: string;
+        };
+        /**
+         * @description Where a role or a team was found.
+         * @enum {string}
+         */
+        FileSource: "workspace" | "user" | "built-in";
+        /**
+         * @description Whether a message of an agent is whole or was cut off.
+         * @enum {string}
+         */
+        FinalStatus: "final" | "interrupted";
         /** @description A request for a new context that starts from a turn. */
         ForkContext: {
             /** @description The turn that it starts from. */
@@ -1134,6 +2268,12 @@ export interface components {
             labels?: {
                 [key: string]: string;
             } | null;
+        };
+        /** @description A new run that begins like this one. */
+        ForkRun: {
+            /** @description The last event that both share; all of them unless given. */
+            seq?: number | null;
+            title?: string | null;
         };
         /** @description A request that makes a world from another's past. */
         ForkWorld: {
@@ -1229,6 +2369,15 @@ export interface components {
             /** @description The turn. */
             turn_id: components["schemas"]["Id"];
         };
+        /**
+         * @description What the nodes of a run may write.
+         * @enum {string}
+         */
+        GlobalMode: "PLANNING" | "IMPLEMENTATION";
+        /** @description An envelope that waits in an inbox. */
+        HandoffAccepted: {
+            payloadId: components["schemas"]["Uuid"];
+        };
         /** @description The BLAKE3-256 of a blob's uncompressed bytes. */
         Hash: string;
         /** @description Whether the server can do its work. */
@@ -1271,6 +2420,38 @@ export interface components {
             /** @description The run. */
             text: string;
         };
+        /** @description Limits of a run. A limit that is left out stays as it is. */
+        LimitsRequest: {
+            approvalMs?: number | null;
+            fanInMs?: number | null;
+            maxConcurrentTurns?: number | null;
+            maxNodes?: number | null;
+            maxSpawnDepth?: number | null;
+            silenceEndMs?: number | null;
+            silenceWarnMs?: number | null;
+            stallAfter?: number | null;
+            turnEndMs?: number | null;
+        };
+        /** @description The limits of a run. */
+        LimitsView: {
+            /** @description How long an approval waits before it is denied; 0 means for ever. */
+            approvalMs: number;
+            /** @description How long a node that was woken by an envelope waits for others. */
+            fanInMs: number;
+            /** @description How many turns may be open at once. */
+            maxConcurrentTurns: number;
+            maxNodes: number;
+            /** @description How many spawns may lie between a person and a node. */
+            maxSpawnDepth: number;
+            /** @description The end of a turn after so much silence; 0 turns it off. */
+            silenceEndMs: number;
+            /** @description A warning after so much silence in a turn; 0 turns it off. */
+            silenceWarnMs: number;
+            /** @description After how many equal turns a node counts as stalled; 0 turns that off. */
+            stallAfter: number;
+            /** @description The end of a turn after so much time; 0 turns it off. */
+            turnEndMs: number;
+        };
         /** @description A message. */
         MessageItem: {
             /** @description Its source. */
@@ -1283,6 +2464,22 @@ export interface components {
             text: string;
             /** @description When it was written. */
             time: string;
+        };
+        /**
+         * @description The speaker of a message.
+         * @enum {string}
+         */
+        MessageRole: "user" | "assistant" | "system";
+        /** @description A message to a node. */
+        MessageView: {
+            content: string;
+            createdAt: components["schemas"]["Time"];
+            id: components["schemas"]["Uuid"];
+            /** @description Whether it interrupts an open turn, and comes first in the next one. */
+            interrupt: boolean;
+            nodeId: components["schemas"]["Uuid"];
+            role: components["schemas"]["MessageRole"];
+            runId: components["schemas"]["Uuid"];
         };
         /** @description Messages. */
         Messages: {
@@ -1327,12 +2524,113 @@ export interface components {
             /** @description BEAT or `NO_OP`. */
             kind: string;
         };
+        /** @description A node. */
+        NodeAnswer: {
+            node: components["schemas"]["NodeView"];
+        };
+        /** @description A node that is gone. */
+        NodeGone: {
+            nodeId: components["schemas"]["Uuid"];
+        };
+        /** @description Fields of a node with their new values. Null means that a field has no value any more. */
+        NodePatch: {
+            /** @description A short name, unique in the run. */
+            alias?: string | null;
+            block?: components["schemas"]["BlockView"] | null;
+            budget?: components["schemas"]["BudgetView"] | null;
+            capabilities?: components["schemas"]["CapabilitiesView"];
+            connection?: components["schemas"]["ConnectionView"] | null;
+            createdAt?: components["schemas"]["Time"];
+            /** @description Replaces the text of the role template. */
+            customSystemPrompt?: string | null;
+            /** @description How many spawns lie between it and a node that a person made. */
+            depth?: number;
+            id?: components["schemas"]["Uuid"];
+            /** @description How many inputs wait. */
+            inboxCount?: number;
+            label?: string;
+            lastActivityAt?: components["schemas"]["Time"];
+            parentId?: components["schemas"]["Uuid"] | null;
+            permissions?: components["schemas"]["PermissionsView"];
+            /** @description The person of the run's world in whose name it reads and writes. */
+            person?: string | null;
+            position?: components["schemas"]["PositionView"] | null;
+            provider?: components["schemas"]["Provider"];
+            /** @description The entry of the configuration, for a custom provider. */
+            providerName?: string | null;
+            retryAt?: components["schemas"]["Time"] | null;
+            roleTemplate?: string;
+            runId?: components["schemas"]["Uuid"];
+            session?: components["schemas"]["SessionView"];
+            status?: components["schemas"]["NodeStatus"];
+            /** @description What it does or did last, in a few words. */
+            summary?: string;
+            turnId?: components["schemas"]["Uuid"] | null;
+            usage?: components["schemas"]["UsageView"];
+            wakeOn?: components["schemas"]["WakeOn"];
+            workspace?: components["schemas"]["WorkspaceView"] | null;
+        };
+        /**
+         * @description What a node does. A blocked node waits for a person.
+         * @enum {string}
+         */
+        NodeStatus: "idle" | "running" | "blocked" | "failed";
+        /** @description The state of a node. */
+        NodeView: {
+            /** @description A short name, unique in the run. */
+            alias?: string | null;
+            block?: components["schemas"]["BlockView"] | null;
+            budget?: components["schemas"]["BudgetView"] | null;
+            capabilities: components["schemas"]["CapabilitiesView"];
+            connection?: components["schemas"]["ConnectionView"] | null;
+            createdAt: components["schemas"]["Time"];
+            /** @description Replaces the text of the role template. */
+            customSystemPrompt?: string | null;
+            /** @description How many spawns lie between it and a node that a person made. */
+            depth: number;
+            id: components["schemas"]["Uuid"];
+            /** @description How many inputs wait. */
+            inboxCount: number;
+            label: string;
+            lastActivityAt: components["schemas"]["Time"];
+            parentId?: components["schemas"]["Uuid"] | null;
+            permissions: components["schemas"]["PermissionsView"];
+            /** @description The person of the run's world in whose name it reads and writes. */
+            person?: string | null;
+            position?: components["schemas"]["PositionView"] | null;
+            provider: components["schemas"]["Provider"];
+            /** @description The entry of the configuration, for a custom provider. */
+            providerName?: string | null;
+            retryAt?: components["schemas"]["Time"] | null;
+            roleTemplate: string;
+            runId: components["schemas"]["Uuid"];
+            session: components["schemas"]["SessionView"];
+            status: components["schemas"]["NodeStatus"];
+            /** @description What it does or did last, in a few words. */
+            summary: string;
+            turnId?: components["schemas"]["Uuid"] | null;
+            usage: components["schemas"]["UsageView"];
+            wakeOn: components["schemas"]["WakeOn"];
+            workspace?: components["schemas"]["WorkspaceView"] | null;
+        };
         /** @description The operator's words. */
         Operator: {
             /** @description May be empty. */
             input_text: string;
             /** @description `GEORGE`. */
             operator_id: string;
+        };
+        /**
+         * @description Who can end a wait.
+         * @enum {string}
+         */
+        OwnerKind: "person" | "node" | "program" | "daemon";
+        /** @description Who can end a wait. */
+        OwnerView: {
+            kind: components["schemas"]["OwnerKind"];
+            nodeId?: components["schemas"]["Uuid"] | null;
+            /** @description The program, or its provider. */
+            program?: string | null;
         };
         /** @description The source of a page. */
         PageMeta: {
@@ -1351,6 +2649,21 @@ export interface components {
             labels: {
                 [key: string]: string;
             };
+        };
+        /**
+         * @description Why a run is paused.
+         * @enum {string}
+         */
+        PausedReason: "user" | "stall" | "budget" | "daemon-restart";
+        /** @description Who decides about what a node does. */
+        PermissionsRequest: {
+            cliPermissionsMode?: components["schemas"]["CliPermissions"] | null;
+            spawnRequiresApproval?: boolean | null;
+        };
+        /** @description Who decides about what a node does. */
+        PermissionsView: {
+            cliPermissionsMode: components["schemas"]["CliPermissions"];
+            spawnRequiresApproval: boolean;
         };
         /** @description A person who may write and be written to. */
         Person: {
@@ -1412,6 +2725,18 @@ export interface components {
             /** @description Its title; a calendar item without one cancels what it supersedes. */
             title?: number[] | null;
         };
+        /** @description A place on the canvas. */
+        PositionView: {
+            /** Format: double */
+            x: number;
+            /** Format: double */
+            y: number;
+        };
+        /**
+         * @description Why a progress event was written, if the program did not report progress itself.
+         * @enum {string}
+         */
+        ProgressNotice: "silence" | "completion-claimed";
         /** @description What a screen shows. */
         ProjectionOutput: {
             /** @description What this beat wrote. */
@@ -1423,6 +2748,11 @@ export interface components {
             /** @description The stream. */
             stream: components["schemas"]["Stream"];
         };
+        /**
+         * @description Whether a prompt says everything, or only what is new in the session.
+         * @enum {string}
+         */
+        PromptKind: "full" | "delta";
         /** @description Who proposed a bundle. */
         ProposedBy: {
             /** @description In whose name. */
@@ -1434,6 +2764,45 @@ export interface components {
         Provenance: {
             /** @description Entries. */
             used_entry_ids: string[];
+        };
+        /**
+         * @description The kind of program behind a node.
+         * @enum {string}
+         */
+        Provider: "codex" | "claude" | "gemini" | "custom";
+        /** @description What a program can do. Clients hide the rest. */
+        ProviderFeatures: {
+            approvals: boolean;
+            cost: boolean;
+            editArgs: boolean;
+            mcp: boolean;
+            planMode: boolean;
+            resume: boolean;
+            steer: boolean;
+            usage: boolean;
+        };
+        /** @description A program that nodes can use. */
+        ProviderHealth: {
+            features: components["schemas"]["ProviderFeatures"];
+            found: boolean;
+            /** @description What to do if it cannot be used. */
+            hint?: string | null;
+            /** @description Absent if the program does not say. */
+            loggedIn?: boolean | null;
+            /** @description `codex`, `claude`, `gemini` or the name of a configured program. */
+            name: string;
+            /** @description Where it was found. */
+            path?: string | null;
+            provider: components["schemas"]["Provider"];
+            version?: string | null;
+        };
+        /** @description The programs that nodes can use. */
+        ProviderList: {
+            providers: components["schemas"]["ProviderHealth"][];
+        };
+        /** @description The text of a role or team. */
+        PutFile: {
+            text: string;
         };
         /** @description `registry.put`: a bundle was published. */
         RegistryPut: {
@@ -1468,6 +2837,41 @@ export interface components {
             engine: string;
             /** @description `PUBLIC`, or the caller's own view. */
             knowledge_view: string;
+        };
+        /** @description A new session for a node. */
+        ResetNode: {
+            /** @description Whether waiting inputs are dropped. */
+            clearInbox?: boolean;
+        };
+        /** @description A decision. */
+        ResolutionView: {
+            modifiedArgs?: unknown;
+            /** @description Goes to the model. */
+            reason?: string | null;
+            scope: components["schemas"]["Scope"];
+            status: components["schemas"]["Verdict"];
+        };
+        /** @description A decision about an approval. */
+        ResolveApproval: {
+            /** @description Whether the node's turn is interrupted too. */
+            interrupt?: boolean;
+            /** @description Needed with `modified`. The answer to a question is `{"answer": …}`. */
+            modifiedArgs?: unknown;
+            /** @description Goes to the model. */
+            reason?: string | null;
+            scope?: components["schemas"]["Scope"] | null;
+            status: components["schemas"]["Verdict"];
+        };
+        /** @description Whether the receiver owes a reply. */
+        ResponseRequest: {
+            expectation?: components["schemas"]["Expectation"] | null;
+            /** @description The envelope that this one answers. */
+            replyTo?: string | null;
+        };
+        /** @description Whether the receiver owes a reply. */
+        ResponseView: {
+            expectation: components["schemas"]["Expectation"];
+            replyTo?: components["schemas"]["Uuid"] | null;
         };
         /** @description A piece of evidence. */
         RetrievalResult: {
@@ -1504,6 +2908,145 @@ export interface components {
             /** @description From the request. */
             tool_request_id: string;
         };
+        /** @description A role template. */
+        RoleFile: {
+            /** @description What its nodes may do unless their request says otherwise. */
+            capabilities: components["schemas"]["CapabilitiesView"];
+            name: string;
+            source: components["schemas"]["FileSource"];
+            text: string;
+        };
+        /** @description Role templates. */
+        RoleList: {
+            roles: components["schemas"]["RoleFile"][];
+        };
+        /** @description A rule that is gone. */
+        RuleGone: {
+            ruleId: components["schemas"]["Uuid"];
+        };
+        /** @description Rules that answer approvals. */
+        RuleList: {
+            rules: components["schemas"]["RuleOfRun"][];
+        };
+        /** @description A rule and its run. */
+        RuleOfRun: {
+            rule: components["schemas"]["RuleView"];
+            runId: components["schemas"]["Uuid"];
+        };
+        /** @description A rule that answers later calls, because a person gave an approval a wider scope. */
+        RuleView: {
+            /** @description It answers commands that begin with these words. */
+            commandPrefix?: string | null;
+            createdAt: components["schemas"]["Time"];
+            id: components["schemas"]["Uuid"];
+            nodeId?: components["schemas"]["Uuid"] | null;
+            /** @description It answers calls about this file. */
+            path?: string | null;
+            tool: string;
+        };
+        /** @description A run. */
+        RunAnswer: {
+            run: components["schemas"]["RunView"];
+        };
+        /** @description A run that is gone. */
+        RunGone: {
+            runId: components["schemas"]["Uuid"];
+        };
+        /** @description Runs, newest first. */
+        RunList: {
+            runs: components["schemas"]["RunView"][];
+        };
+        /**
+         * @description Whether a quiet run prompts its orchestrators by itself.
+         * @enum {string}
+         */
+        RunMode: "AUTO" | "INTERACTIVE";
+        /** @description Fields of a run with their new values. Null means that a field has no value any more. */
+        RunPatch: {
+            artifacts?: {
+                [key: string]: components["schemas"]["ArtifactView"];
+            };
+            budget?: components["schemas"]["BudgetView"];
+            /** @description Always `1`. */
+            contractVersion?: string;
+            createdAt?: components["schemas"]["Time"];
+            /** @description The directory in which the nodes work. */
+            cwd?: string | null;
+            docsNode?: components["schemas"]["Uuid"] | null;
+            edges?: {
+                [key: string]: components["schemas"]["EdgeView"];
+            };
+            globalMode?: components["schemas"]["GlobalMode"];
+            goal?: string | null;
+            id?: components["schemas"]["Uuid"];
+            /** @description The number of the last event that this state includes. */
+            lastSeq?: number;
+            limits?: components["schemas"]["LimitsView"];
+            mode?: components["schemas"]["RunMode"];
+            nodes?: {
+                [key: string]: components["schemas"]["NodeView"];
+            };
+            pausedReason?: components["schemas"]["PausedReason"] | null;
+            phase?: components["schemas"]["RunPhase"];
+            /** @description The commands that run once in each new worktree. */
+            setup?: string[];
+            status?: components["schemas"]["RunStatus"];
+            title?: string;
+            updatedAt?: components["schemas"]["Time"];
+            usage?: components["schemas"]["UsageView"];
+            /** @description The commands that must pass before the run may be completed. */
+            verify?: string[];
+            /** @description The world whose persons the nodes are. */
+            world?: string | null;
+        };
+        /**
+         * @description How far a run is.
+         * @enum {string}
+         */
+        RunPhase: "BOOT" | "EXECUTE" | "VERIFY" | "DOCS_SYNC" | "DONE";
+        /**
+         * @description Whether a run works.
+         * @enum {string}
+         */
+        RunStatus: "queued" | "running" | "paused" | "completed" | "failed";
+        /** @description The state of a run. */
+        RunView: {
+            artifacts: {
+                [key: string]: components["schemas"]["ArtifactView"];
+            };
+            budget: components["schemas"]["BudgetView"];
+            /** @description Always `1`. */
+            contractVersion: string;
+            createdAt: components["schemas"]["Time"];
+            /** @description The directory in which the nodes work. */
+            cwd?: string | null;
+            docsNode?: components["schemas"]["Uuid"] | null;
+            edges: {
+                [key: string]: components["schemas"]["EdgeView"];
+            };
+            globalMode: components["schemas"]["GlobalMode"];
+            goal?: string | null;
+            id: components["schemas"]["Uuid"];
+            /** @description The number of the last event that this state includes. */
+            lastSeq: number;
+            limits: components["schemas"]["LimitsView"];
+            mode: components["schemas"]["RunMode"];
+            nodes: {
+                [key: string]: components["schemas"]["NodeView"];
+            };
+            pausedReason?: components["schemas"]["PausedReason"] | null;
+            phase: components["schemas"]["RunPhase"];
+            /** @description The commands that run once in each new worktree. */
+            setup: string[];
+            status: components["schemas"]["RunStatus"];
+            title: string;
+            updatedAt: components["schemas"]["Time"];
+            usage: components["schemas"]["UsageView"];
+            /** @description The commands that must pass before the run may be completed. */
+            verify: string[];
+            /** @description The world whose persons the nodes are. */
+            world?: string | null;
+        };
         /** @description A scene in words. */
         SceneAnchorPack: {
             /** @description The world time of the newest visible entry. */
@@ -1526,6 +3069,11 @@ export interface components {
             /** @description At least one. */
             used_entry_ids: string[];
         };
+        /**
+         * @description For which later calls a decision holds too.
+         * @enum {string}
+         */
+        Scope: "once" | "node" | "run";
         /** @description The identity of a caller in a world. */
         Seat: {
             /** @description What people see of the operator. */
@@ -1561,8 +3109,65 @@ export interface components {
             /** @description The view of this reader. */
             view: string;
         };
+        /** @description A message to a node. */
+        SendChat: {
+            content: string;
+            /** @description Whether it interrupts an open turn. */
+            interrupt?: boolean;
+            /** @description An id or alias. Without one the message goes to the node that leads. */
+            nodeId?: string | null;
+        };
+        /** @description An envelope to send along an edge. */
+        SendHandoff: {
+            artifacts?: components["schemas"]["SentArtifactRef"][];
+            /** @description `contextpack://` and the id of an artifact. */
+            contextRef?: string | null;
+            /** @description The sender's id or alias. Needed over HTTP; an agent always sends for itself. */
+            from?: string | null;
+            message: string;
+            response?: components["schemas"]["ResponseRequest"] | null;
+            status?: components["schemas"]["EnvelopeStatusView"] | null;
+            structured?: unknown;
+            /** @description The receiver's id or alias. */
+            to: string;
+        };
+        /** @description A reference to an artifact: the text alone, or an object with the field `ref`. */
+        SentArtifactRef: string | {
+            /** @description `artifact://` and the id. */
+            ref: string;
+        };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
         SentId: components["schemas"]["Id"] | number;
+        /** @description How a node's program begins a new session. The program names the session itself. */
+        SessionRequest: {
+            resetCommands?: string[] | null;
+        };
+        /** @description The session of a node's program. */
+        SessionView: {
+            /** @description What a program is typed to begin a new session, where no protocol has a way. */
+            resetCommands: string[];
+            /** @description The program's own name of it. */
+            sessionId?: string | null;
+        };
+        /** @description Why a run was stopped as stalled. */
+        StallEvidence: {
+            /** @description How often in a row. */
+            count: number;
+            diffHash?: components["schemas"]["Hash"] | null;
+            envelopeHash?: components["schemas"]["Hash"] | null;
+            outputHash?: components["schemas"]["Hash"] | null;
+            reason: components["schemas"]["StallReason"];
+            /** @description What the last turns of the node said. */
+            summaries: string[];
+            turnIds: components["schemas"]["Uuid"][];
+            /** @description Names the verification that failed each time. */
+            verificationFailure?: string | null;
+        };
+        /**
+         * @description Why a node counts as stalled.
+         * @enum {string}
+         */
+        StallReason: "same-output" | "same-verification-failure" | "same-diff" | "same-envelope" | "no-progress";
         /**
          * @description Counters of the store and of the server. Numbers of things are integers here: none of them is an
          *     id.
@@ -1634,6 +3239,16 @@ export interface components {
             text: string;
             visibility?: components["schemas"]["Visibility"] | null;
         };
+        /** @description A team: nodes, edges, goal and verification as TOML. */
+        TeamFile: {
+            name: string;
+            source: components["schemas"]["FileSource"];
+            text: string;
+        };
+        /** @description Teams. */
+        TeamList: {
+            teams: components["schemas"]["TeamFile"][];
+        };
         /**
          * Format: date-time
          * @description RFC 3339 in UTC with milliseconds.
@@ -1664,6 +3279,14 @@ export interface components {
             /** @description Oldest first. */
             tokens: components["schemas"]["Token"][];
         };
+        /** @description Tokens of one or more turns. */
+        TokensView: {
+            cachedTokens?: number | null;
+            completionTokens: number;
+            promptTokens: number;
+            /** @description Prompt and completion tokens together. */
+            totalTokens: number;
+        };
         /** @description The result of a tool call. */
         ToolAnswer: components["schemas"]["RetrievalResultPack"] | components["schemas"]["CapsulePack"] | components["schemas"]["SceneAnchorPack"];
         /** @description A tool and its arguments. */
@@ -1673,6 +3296,10 @@ export interface components {
             name: string;
             /** @description Words to match, or ids. */
             query_text: string;
+        };
+        /** @description Why a call failed. */
+        ToolError: {
+            message: string;
         };
         /** @description A request to one of the ledger's tools. */
         ToolRequest: {
@@ -1684,6 +3311,22 @@ export interface components {
             tool: components["schemas"]["ToolCall"];
             /** @description Echoed. */
             tool_request_id: string;
+        };
+        /** @description The result of a call. */
+        ToolResult: {
+            artifactId?: components["schemas"]["Uuid"] | null;
+            ok: boolean;
+            output?: string | null;
+            /** @description Whether `output` is only the beginning; the artifact has everything. */
+            truncated?: boolean | null;
+        };
+        /** @description A call of a tool. */
+        ToolView: {
+            args: unknown;
+            id: components["schemas"]["Uuid"];
+            name: string;
+            /** @description The program's own id of the call. */
+            providerToolId?: string | null;
         };
         /**
          * @description A turn. Which of the optional fields it holds depends on `view`; a turn that could not be
@@ -1779,6 +3422,15 @@ export interface components {
             /** @description The status of `GET /v1/turns/{turn_id}`. */
             status: number;
         };
+        /** @description Files of a turn that are reverted or kept. */
+        TurnFiles: {
+            /** @description All that are concerned unless given. */
+            paths?: string[] | null;
+        };
+        /** @description Files that have the content from before a turn again, or keep what the turn wrote. */
+        TurnFilesAnswer: {
+            paths: string[];
+        };
         /** @description `turn.lost`: a turn that was lost to damage. Its context is not known, so every feed has it. */
         TurnLost: {
             /** @description The turn. */
@@ -1792,6 +3444,11 @@ export interface components {
             /** @description The turns. */
             turns: components["schemas"]["Turn"][];
         };
+        /**
+         * @description How far a turn is. The last three words end it.
+         * @enum {string}
+         */
+        TurnStatus: "turn.started" | "waiting_for_model" | "tool.pending" | "awaiting_approval" | "turn.completed" | "turn.interrupted" | "turn.failed";
         /** @description Every known type. */
         TypeList: {
             /** @description The types, by id. */
@@ -1839,6 +3496,23 @@ export interface components {
             /** @description Where to go on reading. */
             stream_cursor?: string | null;
         };
+        /** @description What a node or a run has used. */
+        UsageView: {
+            cachedTokens: number;
+            completionTokens: number;
+            /** Format: double */
+            costUsd: number;
+            promptTokens: number;
+            /** @description Prompt and completion tokens together. */
+            totalTokens: number;
+        };
+        /** @description A UUID in lower case. */
+        Uuid: string;
+        /**
+         * @description The decision about an approval.
+         * @enum {string}
+         */
+        Verdict: "approved" | "denied" | "modified";
         /** @description The result of a verification. */
         Verification: {
             /** @description Answers that were made again. */
@@ -1858,6 +3532,12 @@ export interface components {
             leaks?: components["schemas"]["Leak"][] | null;
             /** @description Whether everything fits. */
             sound: boolean;
+        };
+        /** @description A verification. */
+        VerificationAnswer: {
+            /** @description The report. */
+            artifact: components["schemas"]["ArtifactView"];
+            ok: boolean;
         };
         /** @description A view, or the difference of two. */
         ViewAnswer: components["schemas"]["SeenView"] | components["schemas"]["ViewDifference"];
@@ -1881,6 +3561,31 @@ export interface components {
             /** @description With PRIVATE: who, besides the author. */
             visible_to?: string[] | null;
         };
+        /**
+         * @description Why a run or a node does not go on.
+         * @enum {string}
+         */
+        WaitKind: "run-stopped" | "verification" | "no-nodes" | "no-input" | "preparing" | "working" | "interrupting" | "approval" | "question" | "stall" | "violation" | "reply" | "interrupted" | "fan-in" | "retry-at" | "program-parked" | "program-full" | "run-full" | "server-full" | "blocked" | "turn-open";
+        /** @description One wait. */
+        WaitView: {
+            ageMs: number;
+            approvalId?: components["schemas"]["Uuid"] | null;
+            nodeId?: components["schemas"]["Uuid"] | null;
+            owner: components["schemas"]["OwnerView"];
+            /** @description The files that a person decides about. */
+            paths?: string[] | null;
+            pausedReason?: components["schemas"]["PausedReason"] | null;
+            payloadId?: components["schemas"]["Uuid"] | null;
+            reason: components["schemas"]["WaitKind"];
+            runStatus?: components["schemas"]["RunStatus"] | null;
+            since: components["schemas"]["Time"];
+            until?: components["schemas"]["Time"] | null;
+        };
+        /**
+         * @description Which replies wake a node that sent questions.
+         * @enum {string}
+         */
+        WakeOn: "any" | "all";
         /** @description Something odd about a payload that did not stop its projection. */
         Warning: {
             /** @description What is odd. */
@@ -1889,6 +3594,58 @@ export interface components {
             path: string;
             /** @description The tag at `path`; null under a key that is no tag, text beyond 2^53 - 1. */
             tag: number | string | null;
+        };
+        /** @description What caused a thing, what caused that, and so on up to a person. */
+        Why: {
+            /** @description The thing itself, then its cause, then the cause of that. */
+            chain: components["schemas"]["WhyLink"][];
+            /** @description Whether the chain ends where it is known to end. A very long one is cut. */
+            complete: boolean;
+            /** @description The thing, as it was asked for. */
+            ref: string;
+        };
+        /** @description Why a run does not go on. */
+        WhyGraph: {
+            /** @description Circles of nodes that wait for each other's replies. */
+            deadlocks: components["schemas"]["Uuid"][][];
+            /** @description The places in `waits` of those that no other node can end. */
+            rootCauses: number[];
+            /** @description Those of the run, then those of its nodes in the order of their creation. */
+            waits: components["schemas"]["WaitView"][];
+        };
+        /**
+         * @description What a link of a chain is.
+         * @enum {string}
+         */
+        WhyKind: "line" | "diff" | "artifact" | "turn" | "prompt" | "handoff" | "message" | "entry" | "run" | "context" | "person";
+        /** @description One link of a chain. */
+        WhyLink: {
+            /** @description Further causes, whose chains are not followed here. */
+            also?: string[];
+            /**
+             * Format: date-time
+             * @description When it happened, RFC 3339. Of an entry it is the world's time.
+             */
+            at?: string;
+            /** @description Who did it. */
+            by?: string;
+            /** @description What it is. */
+            kind: components["schemas"]["WhyKind"];
+            /** @description The ref of the thing. A person has no causes. */
+            ref: string;
+            /** @description One line for people. */
+            summary: string;
+        };
+        /**
+         * @description Where a node's program works: in the run's directory, or in a git worktree of its own.
+         * @enum {string}
+         */
+        WorkspaceKind: "shared" | "worktree";
+        /** @description Where a node's program works. */
+        WorkspaceView: {
+            /** @description The branch of a worktree. */
+            branch?: string | null;
+            kind: components["schemas"]["WorkspaceKind"];
         };
         /** @description A world's configuration, people and clock. */
         World: {
@@ -2034,6 +3791,1364 @@ export interface operations {
                 };
                 content: {
                     "text/html": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    approvals_list: {
+        parameters: {
+            query?: {
+                /** @description Only those of this run */
+                runId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Open approvals */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    approvals_resolve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResolveApproval"];
+            };
+        };
+        responses: {
+            /** @description The answer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalResolvedAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_attention: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What waits */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttentionList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_list_directory: {
+        parameters: {
+            query?: {
+                /** @description An absolute path; the home directory unless given */
+                path?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Its directories and files */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DirectoryListing"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The programs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_list_roles: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The roles */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_show_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The role */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleFile"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_put_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutFile"];
+            };
+        };
+        responses: {
+            /** @description The role */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoleFile"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_delete_role: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The role is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileGone"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    approvals_list_rules: {
+        parameters: {
+            query?: {
+                /** @description Only those of this run */
+                runId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Rules */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    approvals_delete_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The rule is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleGone"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_list: {
+        parameters: {
+            query?: {
+                /** @description `1`: without nodes, edges and artifacts */
+                summary?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The runs */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateRun"];
+            };
+        };
+        responses: {
+            /** @description The run */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_import: {
+        parameters: {
+            query?: {
+                /** @description `1`: the run gets a new id */
+                copy?: string;
+                /** @description Its directory on this machine */
+                cwd?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/zip": number[];
+            };
+        };
+        responses: {
+            /** @description The run */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunGone"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeRun"];
+            };
+        };
+        responses: {
+            /** @description The run as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    changes_apply: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The files that changed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedChanges"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    artifacts_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The artifacts */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    artifacts_show: {
+        parameters: {
+            query?: {
+                /** @description `1`: the bytes */
+                raw?: string;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The artifact */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArtifactAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_chat: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendChat"];
+            };
+        };
+        responses: {
+            /** @description The message waits in the inbox */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChatAccepted"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    edges_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateEdge"];
+            };
+        };
+        responses: {
+            /** @description The edge existed */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EdgeAnswer"];
+                };
+            };
+            /** @description The edge */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EdgeAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    edges_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The edge is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EdgeGone"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    run_events_page: {
+        parameters: {
+            query?: {
+                /** @description 1 to 2000; 200 unless given */
+                limit?: number;
+                /** @description The page that ends just before this number */
+                before?: number;
+                /** @description The page that begins just after this number */
+                after?: number;
+                /** @description Event types, separated by commas */
+                types?: string;
+                /** @description Events of this node */
+                nodeId?: string;
+            };
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Events in ascending order */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EventPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_export: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The archive */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/zip": number[];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_fork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ForkRun"];
+            };
+        };
+        responses: {
+            /** @description The new run */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_hand_off: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SendHandoff"];
+            };
+        };
+        responses: {
+            /** @description The envelope waits in the inbox */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HandoffAccepted"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_create: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CreateNode"];
+            };
+        };
+        responses: {
+            /** @description The node */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_delete: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                /** @description An id or alias */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The node is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeGone"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_change: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                /** @description An id or alias */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChangeNode"];
+            };
+        };
+        responses: {
+            /** @description The node as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    nodes_act: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                /** @description An id or alias */
+                id: string;
+                /** @description start, stop, interrupt, reset or retry */
+                action: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResetNode"];
+            };
+        };
+        responses: {
+            /** @description The node as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_record: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The script */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/toml": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    changes_act_on_turn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+                id: string;
+                /** @description revert or keep */
+                action: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TurnFiles"];
+            };
+        };
+        responses: {
+            /** @description The files */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TurnFilesAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    changes_verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["VerificationAnswer"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_why: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Every wait with its reason, age and owner */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WhyGraph"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    schemas_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Their names */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    schemas_show: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The schema */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/schema+json": Record<string, never>;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_list_teams: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The teams */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_show_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The team */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamFile"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_put_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PutFile"];
+            };
+        };
+        responses: {
+            /** @description The team */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TeamFile"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    providers_delete_team: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The team is gone */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileGone"];
                 };
             };
             /** @description An error */
@@ -2903,6 +6018,38 @@ export interface operations {
                 };
                 content: {
                     "application/openmetrics-text": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    refs_why: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `artifact://ID#PATH:LINE` (a line that a diff added), `artifact://ID`, `turn:ID`, `envelope:ID`, `message:ID`, `run:ID`, `entry:ID`, `turn:N` or `ctx:N`, percent-encoded */
+                ref: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The chain, from the thing itself on */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
                 };
             };
             /** @description An error */

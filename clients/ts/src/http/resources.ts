@@ -63,6 +63,8 @@ export type TypeList = Named<Schemas["TypeList"]>;
 export type TypeDescriptor = Named<Schemas["TypeVersion"]>;
 /** Counters of the store and of the server. */
 export type Stats = Named<Schemas["Stats"]>;
+/** Why something is there: its cause, the cause of that, up to a person. */
+export type Why = Named<Schemas["Why"]>;
 /** Whether the server can do its work. */
 export type Health = Named<Schemas["Health"]>;
 

@@ -146,6 +146,17 @@ describe("turns", () => {
 		expect(seen).toEqual(turns.toReversed());
 	});
 
+	it("know why they are there", async () => {
+		const { id, turns } = await contextWith(2);
+		const why = await client.why(`turn:${turns[1]}`);
+		expect(why).toMatchObject({ ref: `turn:${turns[1]}`, complete: true });
+		expect(why.chain.map((link) => link.ref)).toEqual([`turn:${turns[1]}`, `ctx:${id}`]);
+		expect(await refusal(client.why("artifact://00000000-0000-4000-8000-000000000000#a/b c.ts:1"))).toMatchObject({
+			status: 404,
+		});
+		expect(await refusal(client.why("nothing"))).toMatchObject({ status: 400 });
+	});
+
 	it("take every option of the gateway", async () => {
 		const { context_id: id } = await client.createContext();
 		const payload = encodeTagged({ 1: 2, 2: "x", 3: 7, 4: 1_766_174_400_123, 5: Buffer.of(0, 255), 9: "new" });

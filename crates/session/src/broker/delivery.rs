@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use turnkeep_types::broker::{Deliver, Inject, Paste, Reason, Refusal, TurnForm, ends_paste};
 
-use super::effect::{Delivery, Effect};
+use super::effect::{Delivery, Effect, NodeAddress};
 use super::ring::{HeldTurn, KeptTurn};
 use super::{Broker, Decision, DecisionResult};
 
@@ -75,12 +75,14 @@ impl Broker {
             }
             Sink::Store => Effect::Store(self.make_delivery(form)?),
             Sink::Node => {
-                require_field("run", run)?;
-                require_field("node", node)?;
-                // Rejected last, so that the other checks answer as they will with a runtime.
-                self.make_delivery(form)?;
-                let detail = "there is no runtime here that has nodes";
-                return Err(Refusal::new(Reason::NoRuntime, detail));
+                let to = NodeAddress {
+                    run: require_field("run", run)?,
+                    node: require_field("node", node)?,
+                };
+                Effect::Node {
+                    to,
+                    delivery: self.make_delivery(form)?,
+                }
             }
         };
         Ok(Decision::Effect(Box::new(effect)))

@@ -115,6 +115,22 @@ pub enum Effect {
     },
     /// Append to the turn store.
     Store(Delivery),
+    /// Send to a node of a run, as a message of the operator.
+    Node {
+        /// The node.
+        to: NodeAddress,
+        /// The turn to deliver.
+        delivery: Delivery,
+    },
+}
+
+/// A node of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NodeAddress {
+    /// The run's id.
+    pub run: String,
+    /// The node's id or alias.
+    pub node: String,
 }
 
 /// A turn on its way to a sink.

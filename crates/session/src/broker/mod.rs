@@ -31,7 +31,7 @@ use turnkeep_types::broker::{
     SessionId, TurnForm, TurnInfo, VERSION,
 };
 
-pub use effect::{Answer, ConnId, Delivery, Effect, Notice, Outcome};
+pub use effect::{Answer, ConnId, Delivery, Effect, NodeAddress, Notice, Outcome};
 pub use message::Message;
 pub use ring::HeldTurn;
 pub use settings::{BadSettings, Settings};

@@ -12,19 +12,33 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("ledger", &["store"]),
     ("session", &["types"]),
     ("runtime", &["types"]),
+    ("agents", &["types"]),
+    ("workspace", &["types"]),
+    ("agent-script", &[]),
     ("wire", &["types"]),
     ("client", &["wire"]),
-    ("server", &["store", "ledger", "session", "runtime", "wire"]),
+    (
+        "server",
+        &[
+            "store",
+            "ledger",
+            "session",
+            "runtime",
+            "agents",
+            "workspace",
+            "wire",
+        ],
+    ),
     ("pty", &["session", "client"]),
     ("teamworld", &[]),
     ("bench", &["ledger", "client", "teamworld"]),
-    ("cli", &["server", "pty", "bench"]),
+    ("cli", &["server", "pty", "bench", "agent-script"]),
     ("sim", &["cli"]),
 ];
 
 /// The crates that take values and return values.
 pub(crate) const CORE: &[&str] = &[
-    "types", "journal", "store", "ledger", "session", "runtime", "wire",
+    "types", "journal", "store", "ledger", "session", "runtime", "agents", "wire",
 ];
 
 /// Runtimes, network, command line, randomness and logging output: the edge's business.

@@ -222,23 +222,11 @@ fn parse_version(
         .get("fields")
         .filter(|fields| fields.is_object());
     let published = published.ok_or_else(|| malformed_part(at() + ": fields", "an object"))?;
-    let (mut fields, mut tombstones) = (Vec::new(), Vec::new());
-    let mut has_other_spellings = false;
-    for (key, descriptor) in published.as_object().into_iter().flatten() {
-        let site = Site {
-            type_id,
-            version,
-            tag: parse_tag(type_id, version, key)?,
-        };
-        let members = descriptor.as_object();
-        has_other_spellings |= members.is_some_and(|members| spellings.occur_in(members));
-        match parse_field(site, spellings, descriptor)? {
-            ParsedField::Live(field) => fields.push(field),
-            ParsedField::Tombstone { tag, frozen } => tombstones.push((tag, frozen)),
-        }
-    }
-    // `TypeVersion::field` searches by tag.
-    fields.sort_by_key(|field| field.tag);
+    let ParsedFields {
+        live: fields,
+        tombstones,
+        has_other_spellings,
+    } = parse_fields(&type_ref, spellings, published)?;
     // JSON names fields by name, so two fields of one name could not both be shown.
     reject_name_twice(type_id, version, &fields)?;
     let digest = *blake3::hash(canonical(value).as_bytes()).as_bytes();
@@ -249,6 +237,39 @@ fn parse_version(
         tombstones,
         has_other_spellings,
     })
+}
+
+/// The fields of a version.
+#[derive(Default)]
+struct ParsedFields {
+    live: Vec<Field>,
+    tombstones: Vec<(u64, Option<Arc<str>>)>,
+    has_other_spellings: bool,
+}
+
+fn parse_fields(
+    type_ref: &TypeRef,
+    spellings: Spellings,
+    published: &Value,
+) -> Result<ParsedFields, BundleError> {
+    let (type_id, version) = (&*type_ref.id, type_ref.version);
+    let mut parsed = ParsedFields::default();
+    for (key, descriptor) in published.as_object().into_iter().flatten() {
+        let site = Site {
+            type_id,
+            version,
+            tag: parse_tag(type_id, version, key)?,
+        };
+        let members = descriptor.as_object();
+        parsed.has_other_spellings |= members.is_some_and(|members| spellings.occur_in(members));
+        match parse_field(site, spellings, descriptor)? {
+            ParsedField::Live(field) => parsed.live.push(field),
+            ParsedField::Tombstone { tag, frozen } => parsed.tombstones.push((tag, frozen)),
+        }
+    }
+    // `TypeVersion::field` searches by tag.
+    parsed.live.sort_by_key(|field| field.tag);
+    Ok(parsed)
 }
 
 fn parse_tag(type_id: &str, version: u32, key: &str) -> Result<u64, BundleError> {

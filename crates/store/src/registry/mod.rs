@@ -109,16 +109,7 @@ impl Registry {
             let (bundle, etag) = (Arc::clone(id), known.etag.as_str().into());
             return Err(Conflict::OtherContent { bundle, etag }.into());
         }
-        // The bundle was parsed without a registry. If an alternative spelling such as `int32` is
-        // also the id of a published type, the name means that type, so the bundle is parsed again.
-        let plan = if parsed.has_other_spellings() && self.has_types_named_like_spellings() {
-            evolution::plan_bundle(
-                self,
-                &document::parse(id, parsed.bytes(), |name| self.has_type(name))?,
-            )?
-        } else {
-            evolution::plan_bundle(self, parsed.document())?
-        };
+        let plan = self.plan_bundle(parsed)?;
         self.apply_plan(plan);
         let order = self.bundles.len();
         let bundle = Arc::new(Bundle {
@@ -131,6 +122,17 @@ impl Registry {
         self.bundles.insert(order, Arc::clone(&bundle));
         self.by_id.insert(Arc::clone(id), bundle);
         Ok(true)
+    }
+
+    fn plan_bundle(&self, parsed: &ParsedBundle) -> Result<evolution::RegistryPlan, BundleError> {
+        // The bundle was parsed without a registry. If an alternative spelling such as `int32` is
+        // also the id of a published type, the name means that type, so the bundle is parsed again.
+        if parsed.has_other_spellings() && self.has_types_named_like_spellings() {
+            let is_known_type = |name: &str| self.has_type(name);
+            let document = document::parse(parsed.id(), parsed.bytes(), is_known_type)?;
+            return Ok(evolution::plan_bundle(self, &document)?);
+        }
+        Ok(evolution::plan_bundle(self, parsed.document())?)
     }
 
     fn has_type(&self, id: &str) -> bool {
