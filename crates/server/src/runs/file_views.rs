@@ -30,6 +30,9 @@ const MISSING_MAX: usize = 1_000;
 const EVENTS_FILE: &str = "events.jsonl";
 
 /// Keeps the files of a run complete for as long as the run lives.
+///
+/// The task itself notices that the server stops, between two pages. If it were cancelled instead,
+/// a run that was deleted just before the stop would keep its files.
 pub(super) async fn write_files(handle: Arc<RunHandle>) {
     let services = &handle.services;
     let Some(dir) = services.run_dir(handle.id()) else {
@@ -42,6 +45,9 @@ pub(super) async fn write_files(handle: Arc<RunHandle>) {
         if handle.read_live(|run| run.is_deleted) {
             return services.remove_files(handle.id()).await;
         }
+        if services.stopping.is_cancelled() {
+            return;
+        }
         files = match write_up_to(&handle, files, end).await {
             Some(files) => files,
             None => return,
@@ -50,12 +56,13 @@ pub(super) async fn write_files(handle: Arc<RunHandle>) {
         tokio::select! {
             changed = last_seq.changed() => if changed.is_err() { return },
             () = tokio::time::sleep(RETRY_PAUSE), if retries => {}
+            () = services.stopping.cancelled() => {}
         }
     }
 }
 
-/// Writes the events up to a number, and the artifacts that they name. Returns `None` when the server
-/// ends.
+/// Writes the events up to a number, and the artifacts that they name. It stops early when the
+/// server does. Returns `None` when no thread could be had.
 async fn write_up_to(handle: &Arc<RunHandle>, mut files: RunFiles, end: u64) -> Option<RunFiles> {
     let mut problem = None;
     loop {
@@ -73,7 +80,8 @@ async fn write_up_to(handle: &Arc<RunHandle>, mut files: RunFiles, end: u64) -> 
         files = written.files;
         problem = problem.or(written.problem);
         // Without progress the rest waits for the next try.
-        if is_last || files.events.written < first {
+        let is_stopping = handle.services.stopping.is_cancelled();
+        if is_last || is_stopping || files.events.written < first {
             files.report(handle, problem);
             return Some(files);
         }

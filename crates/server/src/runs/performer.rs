@@ -183,7 +183,7 @@ impl Performer {
         self.was_completed = is_completed;
     }
 
-    /// Ends everything that belongs to a deleted run, then removes its files.
+    /// Ends everything that belongs to a deleted run. `file_views` removes its files.
     async fn remove_run(mut self) {
         for preparation in self.preparations.values() {
             preparation.cancel();
@@ -196,7 +196,6 @@ impl Performer {
         self.work.wait().await;
         let services = &self.handle.services;
         services.workspaces.remove_run(&self.handle).await;
-        services.remove_files(self.handle.id()).await;
     }
 }
 

@@ -248,7 +248,7 @@ impl Runs {
         services.spawn_background(performer::perform_effects(Arc::clone(&handle), effects));
         services.spawn_background(clock_task::pass_time(Arc::clone(&handle)));
         services.spawn_background(world_link::report_to_world(Arc::clone(&handle)));
-        services.spawn_background(file_views::write_files(handle));
+        services.spawn_until_done(file_views::write_files(handle));
     }
 
     /// Looks whether nodes can have worktrees, before the first decision asks.

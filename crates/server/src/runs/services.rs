@@ -146,6 +146,11 @@ impl RunServices {
         });
     }
 
+    /// Runs work that no caller waits for and that ends by itself when the server stops.
+    pub(super) fn spawn_until_done(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(work);
+    }
+
     /// Runs long work on a thread that may block.
     pub(super) async fn run_blocking<T: Send + 'static>(
         &self,
