@@ -1,0 +1,81 @@
+/**
+ * The lists that more than one area shows, each with its one key and its one request.
+ *
+ * `useQuery(runsQuery())`. What only one feature fetches stays in that feature, under a key of `keys.ts`.
+ */
+
+import { queryOptions } from "@tanstack/react-query";
+import type { RunSummary } from "../model/run-summary";
+import type { Schema } from "../model/schema";
+import { ApiError } from "./errors";
+import { answer, api, requestJson } from "./http";
+import { keys } from "./keys";
+
+/** All runs in short, newest first. */
+export const runsQuery = () =>
+	queryOptions({
+		queryKey: [...keys.runs(), "summary"],
+		queryFn: async ({ signal }) => {
+			const list = await requestJson<{ readonly runs: readonly RunSummary[] }>("/api/runs?summary=1", { signal });
+			return list.runs;
+		},
+	});
+
+/** All runs with their agents and artifacts. Large: for search and for finding the run of a thing. */
+export const wholeRunsQuery = () =>
+	queryOptions({
+		queryKey: [...keys.runs(), "whole"],
+		queryFn: async ({ signal }) => (await requestJson<Schema<"RunList">>("/api/runs", { signal })).runs,
+	});
+
+/** All ledgers with their people. */
+export const worldsQuery = () =>
+	queryOptions({
+		queryKey: keys.worlds(),
+		queryFn: async ({ signal }) => (await answer(api.GET("/v1/worlds", { signal }))).worlds,
+	});
+
+/** All known types. */
+export const typesQuery = () =>
+	queryOptions({
+		queryKey: keys.registry("types"),
+		queryFn: async ({ signal }) => (await answer(api.GET("/v1/registry/types", { signal }))).types,
+	});
+
+/** The agent programs of the server's machine. */
+export const providersQuery = () =>
+	queryOptions({
+		queryKey: keys.system("providers"),
+		queryFn: async ({ signal }) => (await answer(api.GET("/api/providers", { signal }))).providers,
+	});
+
+/** A wrapped session as the broker lists it. */
+export interface SessionSummary {
+	readonly session: string;
+	readonly name?: string;
+	readonly preset?: string;
+	readonly pid: number;
+	readonly state?: "working" | "blocked" | "ready";
+	/** Since when it has this state; of an ended session, since when it has ended. */
+	readonly since?: string;
+	readonly turns: number;
+	readonly last_turn_at?: string;
+	readonly connected: boolean;
+	readonly shared: boolean;
+	readonly preview?: string;
+}
+
+/** Wrapped sessions, or null where this server does not show them (no broker inside, or not on loopback). */
+export const sessionsQuery = () =>
+	queryOptions({
+		queryKey: keys.sessions(),
+		queryFn: async ({ signal }): Promise<readonly SessionSummary[] | null> => {
+			try {
+				return (await requestJson<{ readonly sessions: readonly SessionSummary[] }>("/v1/sessions", { signal }))
+					.sessions;
+			} catch (error) {
+				if (error instanceof ApiError && error.status === 404) return null;
+				throw error;
+			}
+		},
+	});

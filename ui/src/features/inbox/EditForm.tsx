@@ -1,0 +1,55 @@
+/** Changes the arguments of a call before it runs. Programs that cannot take changed arguments refuse; the server says so. */
+
+import { Button } from "../../components/Button";
+import { TextArea } from "../../components/Field";
+import { useDraft } from "../../components/useDraft";
+import type { AnswerFormProps } from "./answer-form";
+import css from "./Inbox.module.css";
+
+export function EditForm({ approval, block, isPending, onSend, onClose }: AnswerFormProps) {
+	const original = JSON.stringify(approval.tool.args, null, 2);
+	const [typed, setTyped, clear] = useDraft(`edit:${approval.approvalId}`);
+	const text = typed === "" ? original : typed;
+	const read = readJson(text);
+	const reason = block ?? (read.error !== null ? "The arguments are no JSON" : null);
+	const cancel = () => {
+		clear();
+		onClose();
+	};
+	return (
+		<div className={css.form}>
+			<TextArea
+				label="Arguments as JSON"
+				value={text}
+				rows={Math.min(16, text.split("\n").length + 1)}
+				spellCheck={false}
+				error={read.error}
+				onChange={(event) => setTyped(event.currentTarget.value)}
+			/>
+			<div className={css.answers}>
+				<Button
+					look="primary"
+					blocked={reason}
+					isPending={isPending}
+					onClick={() => onSend({ status: "modified", modifiedArgs: read.value })}
+				>
+					Approve with these arguments
+				</Button>
+				<Button onClick={cancel}>Cancel</Button>
+			</div>
+		</div>
+	);
+}
+
+interface ReadJson {
+	readonly value: unknown;
+	readonly error: string | null;
+}
+
+function readJson(text: string): ReadJson {
+	try {
+		return { value: JSON.parse(text), error: null };
+	} catch (error) {
+		return { value: null, error: error instanceof Error ? error.message : String(error) };
+	}
+}

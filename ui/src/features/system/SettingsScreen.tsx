@@ -1,0 +1,36 @@
+/** What a person sets for this browser, and the rules that answer approvals. */
+
+import { setPreferences, THEMES, type Theme, usePreferences } from "../../api/preferences";
+import { Card } from "../../components/Card";
+import { CommandLine } from "../../components/EmptyState";
+import { Checkbox, SelectField } from "../../components/Field";
+import { ApprovalRules } from "./ApprovalRules";
+import { SystemFrame } from "./SystemFrame";
+
+const THEME_WORDS: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
+
+export default function SettingsScreen() {
+	const { theme, letters } = usePreferences();
+	return (
+		<SystemFrame page="settings">
+			<Card title="This browser">
+				<SelectField
+					label="Theme"
+					value={theme}
+					options={THEMES.map((value) => ({ value, label: THEME_WORDS[value] }))}
+					onChange={(chosen) => setPreferences({ theme: chosen })}
+				/>
+				<Checkbox
+					label="Single letters are keys (? lists them)"
+					isOn={letters}
+					onChange={(isOn) => setPreferences({ letters: isOn })}
+				/>
+			</Card>
+			<ApprovalRules />
+			<Card title="The server">
+				<p>The server reads its settings from its configuration file when it starts. This prints them:</p>
+				<CommandLine command="turnkeep config show" />
+			</Card>
+		</SystemFrame>
+	);
+}

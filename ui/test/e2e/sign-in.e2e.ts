@@ -1,0 +1,44 @@
+/** Signing in at the server itself, which serves the built UI: the page that was wanted survives. */
+
+import type { Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { type Harness, startHarness } from "./harness.ts";
+
+let harness: Harness;
+let page: Page;
+beforeAll(async () => {
+	harness = await startHarness();
+	page = await harness.context.newPage();
+});
+afterAll(() => harness?.stop());
+
+const connected = () => page.locator('[data-connection="connected"]').waitFor();
+const signIn = async () => {
+	await page.getByLabel("Token").fill(harness.token);
+	await page.getByRole("button", { name: "Sign in" }).click();
+};
+
+test("a deep link asks for the token and then opens", async () => {
+	await page.goto(`${harness.serverUrl}/system/about?x=1`);
+	await signIn();
+	await connected();
+	expect(page.url()).toBe(`${harness.serverUrl}/system/about?x=1`);
+});
+
+test("a window that is signed out says so, and goes on where it was", async () => {
+	await page.goto(`${harness.serverUrl}/ledgers/default`);
+	await connected();
+	await harness.context.clearCookies();
+	await page.getByRole("link", { name: "Runs" }).first().click();
+	await page.getByRole("heading", { name: "Sign in" }).waitFor();
+	await signIn();
+	await connected();
+	expect(page.url()).toBe(`${harness.serverUrl}/runs`);
+});
+
+test("the printed link opens the page, without the token in the address", async () => {
+	await harness.context.clearCookies();
+	await page.goto(`${harness.serverUrl}/?token=${harness.token}`);
+	await connected();
+	expect(page.url()).toBe(`${harness.serverUrl}/`);
+});
