@@ -34,7 +34,7 @@ use crate::protocol::{AgentProtocol, Exit, Features};
 use crate::request::{Answer, Request, RequestError, StartOptions};
 use crate::turn::TurnRecorder;
 use answer::{ToolQuestion, answer_question, deny_question, refuse_control};
-use record::read_tool_results;
+use record::{polls_command, read_tool_results};
 
 /// The answer to a question that no person sees.
 const NOT_ASKED: &str =
@@ -237,6 +237,11 @@ impl Claude {
 
     fn complete_tools(&mut self, record: &Value) {
         for result in read_tool_results(record) {
+            let call = self.turn.open_tool(&result.provider_id);
+            if call.is_some_and(|call| polls_command(call, &result)) {
+                let call = Some(result.provider_id.clone());
+                self.turn.emit_in_turn(AgentEvent::CommandPolled { call });
+            }
             self.turn.complete_tool(result);
         }
     }

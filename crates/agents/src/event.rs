@@ -39,6 +39,11 @@ pub enum AgentEvent {
     ToolProposed(ToolCall),
     /// The tool is done, denied or given up.
     ToolCompleted(ToolResult),
+    /// The agent looked at a command of its own, and the command still runs.
+    CommandPolled {
+        /// The program's own id of the call by which it looked; `None` if the program shows none.
+        call: Option<String>,
+    },
     /// The program waits for [`crate::Request::Answer`].
     PermissionAsked(Box<PermissionRequest>),
     /// The program does not wait for this answer any more.

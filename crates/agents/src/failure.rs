@@ -157,7 +157,7 @@ pub fn classify(error: &ProviderError<'_>) -> TurnEnd {
 
 /// The end of a turn whose program is gone. Only its error output says why.
 pub fn classify_exit(exit: &Exit) -> TurnEnd {
-    let reason = shorten(&exit.describe(), REASON_CHARACTERS_MAX);
+    let reason = exit.describe();
     match kind_by_message(&exit.last_errors) {
         Some(Kind::Unavailable) => TurnEnd::Unavailable(reason),
         Some(Kind::RateLimit) => TurnEnd::RateLimited {

@@ -77,6 +77,15 @@ pub(crate) fn weight_of(value: &Value) -> usize {
     inside + NODE_BYTES
 }
 
+/// The end of a text, at most so many characters, marked if something is missing.
+pub(crate) fn keep_end(text: &str, characters_max: usize) -> String {
+    let kept = text.char_indices().rev().take(characters_max).last();
+    match kept {
+        Some((start, _)) if start > 0 => format!("…{}", text.get(start..).unwrap_or_default()),
+        _ => text.to_owned(),
+    }
+}
+
 /// The beginning of a text, at most so many characters, marked if something is missing.
 pub(crate) fn shorten(text: &str, characters_max: usize) -> String {
     match text.char_indices().nth(characters_max) {

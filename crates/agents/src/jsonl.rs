@@ -10,7 +10,7 @@
 //! | `{"type":"interrupt"}` | end the turn |
 //! | `{"type":"approval.resolved","approvalId":"a","resolution":{"status":"approved"\|"denied"\|"modified","modifiedArgs":{}?,"reason":"…"?,"scope":"once"\|"session"}}` | the answer to a question |
 //! | `{"type":"tool.results","results":[{"name":"n","ok":true,"result":{}}],"notes":["…"]}` | the results of tool calls, and notes for the model about calls without one; the turn goes on |
-//! | `{"type":"reset","command":"/new"?}` | begin a new session |
+//! | `{"type":"reset","commands":["/new"]}` | begin a new session; a program that is driven by its own commands types these |
 //!
 //! The program prints:
 //!
@@ -82,6 +82,7 @@ impl Jsonl {
                 usage: true,
                 cost: true,
                 plan_mode: true,
+                resets_in_process: true,
                 ..Features::default()
             },
         }
@@ -91,7 +92,10 @@ impl Jsonl {
     /// the detector sees neither what it uses nor what it calls its session.
     pub fn for_terminal() -> Self {
         Self {
-            features: Features::default(),
+            features: Features {
+                resets_in_process: true,
+                ..Features::default()
+            },
             ..Self::new()
         }
     }
@@ -177,9 +181,9 @@ impl Jsonl {
         Ok(())
     }
 
-    fn reset(&mut self, command: Option<&str>) {
+    fn reset(&mut self, commands: &[String]) {
         self.turn.end(TurnEnd::Interrupted);
-        let message = json!({"type": "reset", "command": command});
+        let message = json!({"type": "reset", "commands": commands});
         self.turn.write(&message);
     }
 
@@ -357,7 +361,7 @@ impl AgentProtocol for Jsonl {
             Request::Answer { request_id, answer } => self.answer(&request_id, answer)?,
             Request::ToolResults(results) => self.send_results(&results)?,
             Request::Steer { .. } => return Err(RequestError::Unsupported("take input in a turn")),
-            Request::Reset { command } => self.reset(command.as_deref()),
+            Request::Reset { commands } => self.reset(&commands),
             Request::Close => self.turn.close_input(),
         }
         Ok(self.turn.take_actions())

@@ -1,6 +1,7 @@
 //! The face that all machines share, and what each of them can do.
 
 use crate::event::Action;
+use crate::field::keep_end;
 use crate::request::{Request, RequestError};
 
 /// A protocol of agent programs, in the state of one running program.
@@ -45,7 +46,12 @@ pub struct Features {
     pub plan_mode: bool,
     /// The program exits at the end of each turn, so that the caller starts it for every prompt.
     pub one_turn_per_process: bool,
+    /// The program begins a new session without being started again.
+    pub resets_in_process: bool,
 }
+
+/// A failure quotes so much of the error output: the end, where programs say why they give up.
+const QUOTED_CHARACTERS_MAX: usize = 2000;
 
 /// How a program ended.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -70,7 +76,27 @@ impl Exit {
         };
         match self.last_errors.trim() {
             "" => how,
-            errors => format!("{how}: {errors}"),
+            errors => format!("{how}: {}", keep_end(errors, QUOTED_CHARACTERS_MAX)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_error_output_is_quoted_from_its_end() {
+        let exit = |last_errors: &str| Exit {
+            code: Some(1),
+            last_errors: last_errors.to_owned(),
+        };
+        let short = "the program exited with status 1: no licence";
+        assert_eq!(exit("no licence\n").describe(), short);
+        let long = format!("{}\nno licence", "ä".repeat(3000));
+        let described = exit(&long).describe();
+        assert!(described.starts_with("the program exited with status 1: …ä"));
+        assert!(described.ends_with("ä\nno licence"));
+        assert!(described.chars().count() < 2100);
     }
 }

@@ -32,11 +32,12 @@ pub enum Request {
     /// Continues a turn that waits for the results of tools
     /// ([`crate::AgentEvent::AwaitsToolResults`]).
     ToolResults(Vec<LineResult>),
-    /// Ends the open turn and forgets the session. Only `jsonl` does so in the same process; all
-    /// other machines close the input, and the caller starts the program again.
+    /// Ends the open turn and forgets the session. Programs with
+    /// [`crate::Features::resets_in_process`] do so in the same process; the machines of all others
+    /// close the input, and the caller starts the program again.
     Reset {
-        /// What a person would type to begin a new session, such as `/new`.
-        command: Option<String>,
+        /// What a person would type to begin a new session, such as `/new`, in this order.
+        commands: Vec<String>,
     },
     /// Lets the program end by itself.
     Close,

@@ -9,7 +9,7 @@ use turnkeep_types::Timestamp;
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
 use crate::orchestration::OrchestrationCall;
 use crate::tool::ToolCall;
-use crate::words::{Scope, Verdict};
+use crate::words::{GlobalMode, Scope, Verdict};
 
 /// The characters that chain, substitute or redirect commands in a shell.
 const SHELL_METACHARACTERS: &[char] = &[';', '|', '&', '$', '(', ')', '<', '>', '`', '\n'];
@@ -18,7 +18,10 @@ const SHELL_METACHARACTERS: &[char] = &[';', '|', '&', '$', '(', ')', '<', '>', 
 #[derive(Debug, Clone, PartialEq)]
 pub enum ApprovalSubject {
     /// A tool that the program itself runs.
-    ProviderTool,
+    ProviderTool {
+        /// Whether the program can remember a yes for the rest of its session.
+        can_allow_always: bool,
+    },
     /// A tool of the daemon, such as `spawn_node`, that runs once it is approved.
     OrchestrationTool(Box<OrchestrationCall>),
     /// A question to the user. It blocks no node.
@@ -61,6 +64,11 @@ pub struct Resolution {
 }
 
 impl Resolution {
+    /// Whether it also allows later calls.
+    pub fn is_lasting_consent(&self) -> bool {
+        self.scope != Scope::Once && self.verdict != Verdict::Denied
+    }
+
     /// A denial by the daemon.
     pub fn denied(reason: &str) -> Self {
         Self {
@@ -81,6 +89,9 @@ pub struct Rule {
     pub tool: String,
     pub matcher: RuleMatcher,
     pub created_at: Timestamp,
+    /// Whether the approval was given while the run was planning. Other rules hold only while it is
+    /// implementing: what a person allows there is not meant for a phase that changes nothing.
+    pub holds_in_planning: bool,
 }
 
 /// Which calls of a tool a rule answers.
@@ -107,6 +118,11 @@ fn command_of(args: &Value) -> Option<String> {
     }
 }
 
+/// Whether a call with these arguments runs a command.
+pub(crate) fn runs_command(args: &Value) -> bool {
+    command_of(args).is_some()
+}
+
 /// The file of a call, if it is about one.
 fn path_of(args: &Value) -> Option<&str> {
     let keys = ["file_path", "path", "notebook_path"];
@@ -116,16 +132,16 @@ fn path_of(args: &Value) -> Option<&str> {
 }
 
 impl RuleMatcher {
-    /// The matcher for calls like the approved one. A command counts up to its first shell
-    /// metacharacter. Other calls than commands and files get no rule: nothing says what a later
-    /// one would have to share with the approved one.
-    pub fn for_call(call: &ToolCall) -> Option<Self> {
-        if let Some(command) = command_of(&call.args) {
+    /// The matcher for calls like one with these arguments. A command counts up to its first shell
+    /// metacharacter; nothing before it makes no rule. Other calls than commands and files get none
+    /// either: nothing says what a later one would have to share with the approved one.
+    pub fn for_args(args: &Value) -> Option<Self> {
+        if let Some(command) = command_of(args) {
             let plain = command.split(SHELL_METACHARACTERS).next();
             let prefix = plain.unwrap_or_default().trim().to_owned();
-            return Some(Self::CommandPrefix(prefix));
+            return (!prefix.is_empty()).then_some(Self::CommandPrefix(prefix));
         }
-        path_of(&call.args).map(|path| Self::Path(path.to_owned()))
+        path_of(args).map(|path| Self::Path(path.to_owned()))
     }
 
     fn matches(&self, args: &Value) -> bool {
@@ -150,9 +166,10 @@ fn starts_with_words(command: &str, prefix: &str) -> bool {
 }
 
 impl Rule {
-    /// Whether it answers a call of a node.
-    pub fn answers(&self, node: NodeId, call: &ToolCall) -> bool {
-        self.node.is_none_or(|only| only == node)
+    /// Whether it answers a call of a node whose turn runs under this mode.
+    pub fn answers(&self, node: NodeId, mode: GlobalMode, call: &ToolCall) -> bool {
+        (mode == GlobalMode::Implementation || self.holds_in_planning)
+            && self.node.is_none_or(|only| only == node)
             && self.tool == call.name
             && self.matcher.matches(&call.args)
     }
@@ -179,10 +196,11 @@ mod tests {
             id: IdSource::from_seed(&[5; 32]).draw(),
             node: None,
             tool: "command".to_owned(),
-            matcher: RuleMatcher::for_call(&call(approved.clone())).unwrap(),
+            matcher: RuleMatcher::for_args(approved).unwrap(),
             created_at: Timestamp(0),
+            holds_in_planning: false,
         };
-        let answered = rule.answers(node, &call(later.clone()));
+        let answered = rule.answers(node, GlobalMode::Implementation, &call(later.clone()));
         assert_eq!(answered, expect, "{approved} then {later}");
     }
 
@@ -213,8 +231,8 @@ mod tests {
             &json!({"cmd": "make test"}),
             false,
         );
-        // Nothing is left before the first metacharacter, so the rule answers nothing.
-        check(&json!({"cmd": "$(date)"}), &json!({"cmd": "rm x"}), false);
+        // Nothing is left before the first metacharacter, so there is nothing to compare.
+        assert_eq!(RuleMatcher::for_args(&json!({"cmd": "$(date)"})), None);
     }
 
     #[test]
@@ -236,7 +254,7 @@ mod tests {
         );
         check(&json!({"path": "a*"}), &json!({"path": "ab"}), false);
         assert_eq!(
-            RuleMatcher::for_call(&call(json!({"url": "http://localhost"}))),
+            RuleMatcher::for_args(&json!({"url": "http://localhost"})),
             None
         );
     }

@@ -1,8 +1,11 @@
 //! Artifacts: the files that a run makes. The bytes are a blob of the store; the file is a copy.
 
+use std::fmt;
+use std::str::FromStr;
+
 use turnkeep_types::{BlobHash, Timestamp};
 
-use crate::ids::{AgentTurnId, ArtifactId, NodeId};
+use crate::ids::{AgentTurnId, ArtifactId, NodeId, ParseUuidError};
 use crate::words::{ArtifactKind, WorkspaceKind};
 
 /// A file that a run made.
@@ -35,12 +38,43 @@ pub struct DiffSummary {
     pub violations: Vec<String>,
     /// Files that another turn may have changed at the same time.
     pub shared: Vec<String>,
+    /// Those of them that both nodes probably wrote.
+    pub conflicts: Vec<WriteConflict>,
+}
+
+/// A file that the node of another turn probably wrote at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteConflict {
+    pub path: String,
+    pub node: NodeId,
+    pub turn: AgentTurnId,
+}
+
+/// The text form: the turn, the node and the path, which may contain spaces.
+impl fmt::Display for WriteConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.turn, self.node, self.path)
+    }
+}
+
+impl FromStr for WriteConflict {
+    type Err = ParseUuidError;
+
+    fn from_str(text: &str) -> Result<Self, ParseUuidError> {
+        let mut parts = text.splitn(3, ' ');
+        let mut next = || parts.next().ok_or_else(|| ParseUuidError(text.to_owned()));
+        Ok(Self {
+            turn: next()?.parse()?,
+            node: next()?.parse()?,
+            path: next()?.to_owned(),
+        })
+    }
 }
 
 /// Where a node's program works.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Workspace {
     pub kind: WorkspaceKind,
-    /// The branch of a worktree.
+    /// The branch of a worktree, while there is one.
     pub branch: Option<String>,
 }

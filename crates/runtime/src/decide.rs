@@ -29,15 +29,18 @@ mod tools;
 mod turns;
 mod verification;
 
+use std::collections::BTreeMap;
+
 use bytes::Bytes;
 use turnkeep_types::Timestamp;
 
 use crate::effect::Effect;
 use crate::fact::{Event, RequestKey};
-use crate::ids::IdSource;
+use crate::ids::{IdSource, NodeId};
 use crate::live::LiveRun;
 use crate::node::Node;
 use crate::rejection::Rejection;
+use crate::secrets::Secrets;
 
 pub use actions::{
     ResetInbox, interrupt_node, reset_node, retry_node, settle_violation, start_program,
@@ -45,7 +48,7 @@ pub use actions::{
 };
 pub use approvals::{
     Permission, PermissionAnswer, WithdrawnPermission, ask_permission, delete_rule, resolve,
-    withdraw_permission,
+    resolve_and_interrupt, withdraw_permission,
 };
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
@@ -58,11 +61,14 @@ pub use handoffs::{Handoff, send_handoff};
 pub use notes::note_node;
 pub use output::{Output, add_idle_output, add_output};
 pub use prepare::send_prompt;
-pub use runs::{Restart, RunChange, change_run, create_run, delete_run, note_request, restart};
-pub use schedule::waits_for_capacity;
+pub use runs::{
+    LostChanges, Restart, RunChange, change_run, create_run, delete_run, note_answer, note_request,
+    restart,
+};
+pub use schedule::{set_branch, waits_for_capacity};
 pub use tools::{ToolAnswer, ToolRequest, call_tool, deliver_outcome};
 pub use turns::{DiffTaken, ProgramEnd, end_turn};
-pub use verification::{VerificationEnd, end_verification, verify};
+pub use verification::{VerificationEnd, end_verification, hands_over_changes, verify};
 
 /// What a decision reads besides the run.
 pub struct Surroundings<'a> {
@@ -71,9 +77,16 @@ pub struct Surroundings<'a> {
     pub capacity: Capacity<'a>,
     /// Whether the run's directory is a git repository with a commit.
     pub has_repository: bool,
+    pub heard: &'a LastHeard,
+    /// What is masked in everything that the decision records.
+    pub secrets: &'a Secrets,
     /// The caller's idempotency key.
     pub request: Option<RequestKey>,
 }
+
+/// When each program last printed a byte. Nothing records it: a program that prints something that
+/// makes no event is not silent, and after a restart no program runs.
+pub type LastHeard = BTreeMap<NodeId, Timestamp>;
 
 /// What other runs leave for this one.
 #[derive(Debug, Clone, Copy)]

@@ -50,7 +50,7 @@ pub enum Effect {
     StopProgram(NodeId),
     /// Stops the open turn of a node's program.
     Interrupt(NodeId),
-    /// Ends a node's program and forgets its session.
+    /// Begins a new session of a node's program, or ends the program.
     ResetProgram(NodeId),
     /// Ends a node's program.
     EndProgram(NodeId),

@@ -207,6 +207,11 @@ pub enum TurnStep {
         prompt: PromptKind,
         /// The hash of its system, role and override blocks.
         prompt_hash: BlobHash,
+        /// Whether the program cannot continue the conversation after it has ended.
+        forgets: bool,
+        /// The tree of the workspace before the turn. It is known before the program can change a
+        /// file, so that the changes of a turn that a crash ends are still found.
+        base_tree: Option<String>,
     },
     /// A tool is about to run.
     ToolPending,

@@ -55,7 +55,7 @@ pub fn find_hold(
     now: Timestamp,
     capacity: Capacity<'_>,
 ) -> Option<Hold> {
-    if run.status != RunStatus::Running || run.is_deleted {
+    if !matches!(run.status, RunStatus::Running | RunStatus::Queued) || run.is_deleted {
         return Some(Hold::RunStopped);
     }
     if node.turn.is_some() {
@@ -88,6 +88,15 @@ fn find_input_hold(run: &LiveRun, node: &Node, now: Timestamp) -> Option<Hold> {
     (now < until).then_some(Hold::FanIn { until })
 }
 
+/// Whether another node of the run waits for the same program. The capacity was read before the
+/// decision, which may have parked that node only now.
+fn is_parked_here(run: &LiveRun, node: &Node, now: Timestamp) -> bool {
+    let mut others = run
+        .nodes()
+        .filter(|other| other.program() == node.program());
+    others.any(|other| other.retry_at.is_some_and(|retry_at| now < retry_at))
+}
+
 /// What is missing besides input. An automatic turn needs no input, and asks only this.
 pub(crate) fn find_capacity_hold(
     run: &LiveRun,
@@ -100,13 +109,13 @@ pub(crate) fn find_capacity_hold(
     let open_turns = run.nodes().filter(|node| node.turn.is_some()).count();
     if let Some(retry_at) = node.retry_at.filter(|retry_at| now < *retry_at) {
         Some(Hold::RetryAt(retry_at))
-    } else if is_listed(capacity.parked_programs) {
+    } else if is_listed(capacity.parked_programs) || is_parked_here(run, node, now) {
         Some(Hold::ProgramParked)
     } else if open_turns >= run.settings.limits.open_turns_max as usize {
         Some(Hold::RunFull)
     } else if is_listed(capacity.full_programs) {
         Some(Hold::ProgramFull)
-    } else if capacity.turns == 0 {
+    } else if capacity.turns == 0 || run.status == RunStatus::Queued {
         Some(Hold::ServerFull)
     } else {
         None

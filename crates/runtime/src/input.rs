@@ -26,6 +26,27 @@ pub struct Message {
     pub created_at: Timestamp,
 }
 
+/// The note to an agent whose turn was stopped by a pause or a restart.
+pub const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
+
+/// The note to an agent whose claim was being verified when the server stopped.
+pub const CLAIM_AGAIN_NOTE: &str =
+    "The verification of your claim was interrupted. Call complete_run again.";
+
+impl Message {
+    /// Whether the daemon says only what it says itself. Other notes report what commands printed or
+    /// what others wrote.
+    pub fn is_in_own_words(&self) -> bool {
+        self.role == MessageRole::System
+            && [CONTINUE_NOTE, CLAIM_AGAIN_NOTE].contains(&self.content.as_str())
+    }
+
+    /// Whether the daemon asks the agent to continue a turn.
+    pub fn asks_to_continue(&self) -> bool {
+        self.role == MessageRole::System && self.content == CONTINUE_NOTE
+    }
+}
+
 /// A handoff from one node to another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {

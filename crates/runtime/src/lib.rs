@@ -16,6 +16,7 @@
 pub mod approval;
 pub mod artifact;
 pub mod attention;
+mod branch_name;
 pub mod decide;
 pub mod edge;
 pub mod effect;
@@ -32,6 +33,7 @@ pub mod record;
 pub mod rejection;
 pub mod request;
 pub mod run;
+pub mod secrets;
 pub mod stall;
 pub mod tool;
 pub mod turn;

@@ -12,13 +12,14 @@ use std::sync::Arc;
 use turnkeep_types::Timestamp;
 
 use crate::approval::{Approval, Rule};
+use crate::artifact::Artifact;
 use crate::edge::Edge;
 use crate::fact::{Event, Fact, NodeChange, TurnStep};
 use crate::ids::{ApprovalId, EdgeId, EnvelopeId, NodeId, RunId, ToolId, VerificationId};
 use crate::input::{Envelope, Input, Message};
 use crate::node::Node;
 use crate::run::{RunLimits, RunSettings};
-use crate::stall::StallHistory;
+use crate::stall::{StallHistory, sign_call};
 use crate::tool::{OpenTool, ToolCall};
 use crate::turn::OpenTurn;
 use crate::usage::{Budget, BudgetLevel, Usage, UsageReport};
@@ -179,8 +180,8 @@ impl LiveRun {
             Fact::ToolStarted(call) => self.start_tool(event, call.id),
             Fact::ToolCompleted { tool, .. } => self.complete_tool(event, *tool),
             Fact::ApprovalRequested(approval) => self.open_approval(approval),
-            Fact::ApprovalResolved { approval, .. } => self.close_approval(event.at, *approval),
-            Fact::ArtifactCreated(artifact) => self.note_artifact(event, artifact.kind),
+            Fact::ApprovalResolved { approval, .. } => self.close_approval(event, *approval),
+            Fact::ArtifactCreated(artifact) => self.note_artifact(event, artifact),
             Fact::TurnStepped(step) => self.step_turn(event, step),
             Fact::UsageReported(report) => self.add_usage(event, report),
             // These are for clients and for the archive.
@@ -304,9 +305,9 @@ impl LiveRun {
         self.gates.remove(&envelope.id);
         // A reply settles the question of the other node. A question counts for its sender.
         if let Some(sender) = self.node_mut(Some(envelope.from)) {
-            sender
-                .stalls
-                .add_envelope(envelope.to, &envelope.message, event.turn);
+            let open = sender.turn.as_ref().filter(|_| envelope.synthesized);
+            let diff = open.and_then(|turn| turn.diff);
+            sender.stalls.add_envelope(envelope, diff, event.turn);
             if envelope.expectation == Expectation::Required {
                 sender.unanswered.insert(envelope.id);
                 sender.awaited_replies.insert(envelope.id);
@@ -335,6 +336,10 @@ impl LiveRun {
             if message.role == MessageRole::User {
                 node.stalls = StallHistory::default();
             }
+            // Once is enough, also if the run is paused again before a turn reads it.
+            if message.asks_to_continue() {
+                node.continue_note_due = false;
+            }
             node.inputs_held = false;
             node.inbox.push(Input::Message(message.clone()));
         }
@@ -342,27 +347,26 @@ impl LiveRun {
 
     /// Every turn makes prompts and a diff, and a long output makes a log; anything else is the
     /// agent's own work.
-    fn note_artifact(&mut self, event: &Event, kind: ArtifactKind) {
-        let is_own = !matches!(
-            kind,
-            ArtifactKind::Diff | ArtifactKind::Prompt | ArtifactKind::Log
-        );
-        if let Some(turn) = self.turn_mut(event).filter(|_| is_own) {
-            turn.progress.made_artifact = true;
+    fn note_artifact(&mut self, event: &Event, artifact: &Artifact) {
+        let Some(turn) = self.turn_mut(event) else {
+            return;
+        };
+        match artifact.kind {
+            ArtifactKind::Diff => turn.diff = Some(artifact.content),
+            ArtifactKind::Prompt | ArtifactKind::Log => {}
+            _ => turn.progress.made_artifact = true,
         }
     }
 
     fn note_silence(&mut self, event: &Event) {
         if let Some(turn) = self.turn_mut(event) {
-            turn.silence_warned = true;
+            turn.silence_warned_at = Some(event.at);
         }
     }
 
     fn note_output(&mut self, event: &Event) {
         if let Some(turn) = self.turn_mut(event) {
             turn.last_output_at = event.at;
-            // The next silence is warned about again.
-            turn.silence_warned = false;
         }
     }
 
@@ -390,6 +394,7 @@ impl LiveRun {
                 started_at: None,
             };
             turn.open_tools.insert(call.id, open);
+            turn.tools_signature = Some(sign_call(turn.tools_signature, call));
         }
     }
 
@@ -421,14 +426,14 @@ impl LiveRun {
         }
     }
 
-    fn close_approval(&mut self, at: Timestamp, id: ApprovalId) {
+    fn close_approval(&mut self, event: &Event, id: ApprovalId) {
         let node = self.approvals.remove(&id).map(|approval| approval.node);
         if let Some(node) = self.node_mut(node) {
             node.open_approvals.remove(&id);
-            // The program was silent because it waited; its silence begins now.
-            if let Some(turn) = &mut node.turn {
-                turn.last_output_at = at;
-            }
+        }
+        // The program was silent because it waited; its silence begins now.
+        if let Some(turn) = self.turn_mut(event) {
+            turn.last_output_at = event.at;
         }
     }
 

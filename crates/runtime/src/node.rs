@@ -162,7 +162,7 @@ pub struct Node {
     pub unanswered: BTreeSet<EnvelopeId>,
     /// Those of them that it sent since its last turn began. With `wakeOn: all` it waits for them.
     pub awaited_replies: BTreeSet<EnvelopeId>,
-    /// Its open approvals. Questions are not among them: they do not block.
+    /// The approvals that its open turn waits for. Questions are not among them: they do not block.
     pub open_approvals: BTreeSet<ApprovalId>,
     pub stalls: StallHistory,
     pub usage: Usage,

@@ -30,7 +30,16 @@ pub struct PromptSources {
     /// The files behind the artifacts that the inputs name.
     pub files: Vec<ArtifactFile>,
     /// The content of the context packs that the inputs name.
-    pub context_packs: Vec<String>,
+    pub context_packs: Vec<ContextPack>,
+    /// The tree of the node's workspace before the turn, if it could be recorded.
+    pub base_tree: Option<String>,
+}
+
+/// What an agent reads before its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContextPack {
+    pub id: ArtifactId,
+    pub text: String,
 }
 
 /// Where an artifact lies.
@@ -48,8 +57,8 @@ pub struct Prompt {
     pub role: String,
     pub mode: String,
     pub task: String,
-    /// Whether the node's own text stands in the place of the role template.
-    pub is_override: bool,
+    /// The node's own text, if that stands in the place of the role template.
+    pub own_role: Option<String>,
     pub kind: PromptKind,
     /// The hash of system and role, by which the next turn sees whether they changed.
     pub stable_hash: BlobHash,
@@ -87,7 +96,7 @@ pub fn make_prompt(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &Prompt
         role,
         mode: mode_block(node, turn),
         task: task_block(run, node, turn, sources),
-        is_override: own_role.is_some(),
+        own_role: own_role.map(str::to_owned),
         kind: if continues {
             PromptKind::Delta
         } else {
@@ -123,7 +132,12 @@ fn mode_block(node: &Node, turn: &OpenTurn) -> String {
         GlobalMode::Planning => "The run is in PLANNING mode: prepare, do not implement.",
         GlobalMode::Implementation => "The run is in IMPLEMENTATION mode.",
     };
-    format!("{mode} {}", scope.describe())
+    let commands = if node.settings.capabilities.run_commands {
+        ""
+    } else {
+        " You may not run commands."
+    };
+    format!("{mode} {}{commands}", scope.describe())
 }
 
 fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSources) -> String {
@@ -138,6 +152,7 @@ fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSourc
         text.push_str("Goal of the run:\n");
         push_data(&mut text, "goal", goal);
     }
+    push_rights(&mut text, node);
     push_peers(&mut text, run, node);
     if let Some(recap) = &sources.recap {
         text.push_str("Your earlier session was lost. This is what was said last:\n");
@@ -145,7 +160,8 @@ fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSourc
     }
     // Before the inputs, which refer to it.
     for pack in &sources.context_packs {
-        push_data(&mut text, "context pack", pack);
+        let label = format!("contextpack://{}", pack.id);
+        push_data(&mut text, &label, &pack.text);
     }
     if turn.cause == TurnCause::Auto {
         push_auto_request(&mut text, run, node);
@@ -157,6 +173,41 @@ fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSourc
         }
     }
     text.trim_end().to_owned()
+}
+
+/// Names what the node may do, in the words of the tools that change it.
+fn push_rights(text: &mut String, node: &Node) {
+    let capabilities = node.settings.capabilities;
+    let held = [
+        ("spawnNodes", capabilities.spawn_nodes),
+        ("writeCode", capabilities.write_code),
+        ("writeDocs", capabilities.write_docs),
+        ("runCommands", capabilities.run_commands),
+        ("delegateOnly", capabilities.delegate_only),
+    ];
+    let held: Vec<&str> = held
+        .into_iter()
+        .filter_map(|(name, is_held)| is_held.then_some(name))
+        .collect();
+    let held = if held.is_empty() {
+        "none".to_owned()
+    } else {
+        held.join(", ")
+    };
+    push_line(text, format_args!("Your capabilities: {held}."));
+    let permissions = node.effective_permissions();
+    let spawning = if permissions.spawn_requires_approval {
+        "needs approval"
+    } else {
+        "needs no approval"
+    };
+    push_line(
+        text,
+        format_args!(
+            "Your permissions: cliPermissionsMode {}; spawning {spawning}.",
+            permissions.cli
+        ),
+    );
 }
 
 /// Names the nodes that an edge leads to, and counts the others.
@@ -173,7 +224,12 @@ fn push_peers(text: &mut String, run: &LiveRun, node: &Node) {
         let role = &peer.settings.role;
         push_line(
             text,
-            format_args!("Peer {} ({role}): {}", peer.name(), peer.status),
+            format_args!(
+                "Peer {} ({}), {role}: {}",
+                peer.name(),
+                peer.id,
+                peer.status
+            ),
         );
     }
     let hidden = others().count() - reachable;
@@ -203,11 +259,14 @@ fn push_message(text: &mut String, message: &Message) {
         text.push_str("Message from the user:\n");
         text.push_str(&message.content);
         text.push('\n');
-    } else {
+    } else if message.is_in_own_words() {
         push_line(
             text,
             format_args!("Note from the daemon: {}", message.content),
         );
+    } else {
+        text.push_str("Note from the daemon:\n");
+        push_data(text, "note", &message.content);
     }
 }
 
@@ -228,6 +287,12 @@ fn push_envelope(text: &mut String, run: &LiveRun, envelope: &Envelope, sources:
         if let Some(reason) = &status.reason {
             push_data(text, "reason", reason);
         }
+    }
+    if let Some(pack) = envelope.context_pack {
+        push_line(
+            text,
+            format_args!("Its context is above: contextpack://{pack}"),
+        );
     }
     push_data(text, "message", &envelope.message);
     if let Some(structured) = &envelope.structured {

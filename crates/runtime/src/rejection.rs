@@ -34,6 +34,12 @@ pub enum Rejection {
     /// The program cannot take other arguments.
     #[error("{0} cannot take other arguments: deny the call and say what to do instead")]
     CannotModify(String),
+    /// No later call can be recognized as one like this.
+    #[error("no rule can be made of this call: {instead}")]
+    NoRulePossible {
+        /// What is possible.
+        instead: &'static str,
+    },
     /// The run cannot go from its status to the wanted one.
     #[error("a run that is {from} cannot become {to}")]
     IllegalMove {
@@ -66,7 +72,7 @@ pub enum Rejection {
     #[error("the run has {0} nodes, and it may not have more")]
     TooManyNodes(u32),
     /// The spawning node is too deep.
-    #[error("a node at depth {0} may not spawn another")]
+    #[error("at most {0} spawns may lie between a person and a node: let another node spawn it")]
     TooDeep(u32),
     /// The caller may not spawn nodes or create edges.
     #[error("this node may not spawn nodes or create edges")]
@@ -99,8 +105,8 @@ pub enum Rejection {
         /// What to do instead.
         hint: &'static str,
     },
-    /// A text that must say something is empty.
-    #[error("{0} is empty")]
+    /// The text of this field must say something.
+    #[error("`{0}` is empty")]
     Empty(&'static str),
     /// The node has no open turn, or another one.
     #[error("the turn is over")]

@@ -10,7 +10,9 @@ use std::str::FromStr;
 
 use turnkeep_types::BlobHash;
 
-use crate::ids::{EdgeId, EnvelopeId, MessageId, NodeId, ParseUuidError, VerificationId};
+use crate::ids::{
+    ArtifactId, EdgeId, EnvelopeId, MessageId, NodeId, ParseUuidError, VerificationId,
+};
 
 /// A caller's idempotency key, with a hash of the request that it was given for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +36,8 @@ pub enum MadeId {
     Envelope(EnvelopeId),
     /// A verification.
     Verification(VerificationId),
+    /// A file that has the answer.
+    Artifact(ArtifactId),
 }
 
 /// The text form: the kind, a colon and the UUID. The run has no UUID: it is the one that has the
@@ -47,6 +51,7 @@ impl fmt::Display for MadeId {
             Self::Message(id) => write!(f, "message:{id}"),
             Self::Envelope(id) => write!(f, "envelope:{id}"),
             Self::Verification(id) => write!(f, "verification:{id}"),
+            Self::Artifact(id) => write!(f, "artifact:{id}"),
         }
     }
 }
@@ -66,6 +71,7 @@ impl FromStr for MadeId {
             "message" => id.parse().map(Self::Message),
             "envelope" => id.parse().map(Self::Envelope),
             "verification" => id.parse().map(Self::Verification),
+            "artifact" => id.parse().map(Self::Artifact),
             _ => Err(unknown()),
         }
     }

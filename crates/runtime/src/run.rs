@@ -5,7 +5,7 @@
 //! [`Archive`] is what only lookups by id read. A decision works on a copy of the live part, so its
 //! cost does not depend on the history either.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
@@ -96,6 +96,7 @@ pub struct Run {
 pub struct Archive {
     artifacts: HashMap<ArtifactId, Arc<Artifact>>,
     diff_of_turn: HashMap<AgentTurnId, ArtifactId>,
+    conflicts: HashMap<AgentTurnId, TurnConflicts>,
     resolutions: HashMap<ApprovalId, Resolution>,
     requests: HashMap<String, KeyedRequest>,
     /// The numbers of the events that put inputs into inboxes.
@@ -112,6 +113,15 @@ pub struct Archive {
 pub struct Milestone {
     pub seq: u64,
     pub event: EventId,
+}
+
+/// Files that the nodes of several turns wrote at the same time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TurnConflicts {
+    /// When the first of them was found.
+    pub since: Timestamp,
+    /// Each file with the nodes of the other turns.
+    pub files: BTreeMap<String, BTreeSet<NodeId>>,
 }
 
 /// Where the log has a turn, for those who ask why something is as it is.
@@ -205,9 +215,33 @@ impl Archive {
         }
         if let Some(turn) = turn.filter(|_| artifact.kind == ArtifactKind::Diff) {
             self.diff_of_turn.insert(turn, artifact.id);
+            self.add_conflicts(turn, artifact);
         }
         self.artifacts
             .insert(artifact.id, Arc::new(artifact.clone()));
+    }
+
+    /// Notes the conflicts of a diff for both turns. The other one may have ended before the file was
+    /// written a second time.
+    fn add_conflicts(&mut self, turn: AgentTurnId, artifact: &Artifact) {
+        let (Some(node), Some(diff)) = (artifact.node, &artifact.diff) else {
+            return;
+        };
+        for conflict in &diff.conflicts {
+            for (of, other) in [(turn, conflict.node), (conflict.turn, node)] {
+                let known = self.conflicts.entry(of).or_insert_with(|| TurnConflicts {
+                    since: artifact.created_at,
+                    files: BTreeMap::new(),
+                });
+                let nodes = known.files.entry(conflict.path.clone()).or_default();
+                nodes.insert(other);
+            }
+        }
+    }
+
+    /// The conflicts of a turn with others.
+    pub fn conflicts_of_turn(&self, turn: AgentTurnId) -> Option<&TurnConflicts> {
+        self.conflicts.get(&turn)
     }
 
     /// The artifact of this id.
@@ -223,6 +257,18 @@ impl Archive {
     /// The diff of a turn.
     pub fn diff_of_turn(&self, turn: AgentTurnId) -> Option<&Arc<Artifact>> {
         self.artifact(*self.diff_of_turn.get(&turn)?)
+    }
+
+    /// The tree before the first turn of which a diff is known.
+    pub fn first_tree(&self) -> Option<&str> {
+        let started = |turn: &AgentTurnId| self.turns.get(turn).map(|trace| trace.started);
+        let diffs = self.diff_of_turn.iter().filter_map(|(turn, artifact)| {
+            let diff = self.artifacts.get(artifact)?.diff.as_ref()?;
+            // A turn that failed before its workspace was ready has none.
+            (!diff.base_tree.is_empty()).then_some((started(turn)?, diff))
+        });
+        let (_, first) = diffs.min_by_key(|(started, _)| *started)?;
+        Some(&first.base_tree)
     }
 
     /// The milestones behind the event of this number, oldest first.

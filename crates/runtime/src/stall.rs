@@ -10,6 +10,8 @@ use std::collections::BTreeMap;
 use turnkeep_types::BlobHash;
 
 use crate::ids::{AgentTurnId, NodeId};
+use crate::input::Envelope;
+use crate::tool::ToolCall;
 use crate::words::StallReason;
 
 /// How many turn ids the evidence of a stall names.
@@ -18,12 +20,17 @@ const TURNS_NAMED_MAX: usize = 16;
 const SUMMARIES_MAX: usize = 3;
 /// Shorter runs of hex letters may be words, such as `deed`.
 const HEX_DIGITS_MIN: usize = 7;
+/// So much of a call's arguments is compared. Enough for every command; a file that a call writes
+/// shows in the diff.
+const COMPARED_ARGS_BYTES: usize = 4 << 10;
 
 /// What a completed turn did, reduced to what is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnSignature {
     /// The hash of the masked output.
     pub output: BlobHash,
+    /// The hash of its calls of tools in their order; `None` if it called none.
+    pub tools: Option<BlobHash>,
     /// The hash of the diff, if the turn changed files.
     pub diff: Option<BlobHash>,
     /// Whether the turn only waited for a command that still runs, or was started by chat: such
@@ -33,6 +40,31 @@ pub struct TurnSignature {
     pub made_artifact: bool,
     /// Whether it was an automatic turn that did nothing.
     pub was_idle_auto_turn: bool,
+}
+
+impl TurnSignature {
+    /// What it said and what it called. An agent that says "Done." after other calls each time does
+    /// not go in circles.
+    fn output_and_tools(&self) -> BlobHash {
+        match self.tools {
+            Some(tools) => hash_both(self.output, tools),
+            None => self.output,
+        }
+    }
+}
+
+fn hash_both(first: BlobHash, second: BlobHash) -> BlobHash {
+    BlobHash::of(&[first.0, second.0].concat())
+}
+
+/// The hash of a turn's calls with one more. Arguments are masked as output is: agents repeat a call
+/// with other times and counts.
+pub fn sign_call(before: Option<BlobHash>, call: &ToolCall) -> BlobHash {
+    let args = call.args.to_string();
+    let end = args.floor_char_boundary(COMPARED_ARGS_BYTES);
+    let args = mask_output(args.get(..end).unwrap_or_default());
+    let this = BlobHash::of(format!("{} {args}", call.name).as_bytes());
+    before.map_or(this, |before| hash_both(before, this))
 }
 
 /// How often in a row the same hash was seen.
@@ -59,6 +91,14 @@ impl Streak {
         self.count += 1;
         if let Some(turn) = turn {
             push_bounded(&mut self.turns, turn, TURNS_NAMED_MAX);
+        }
+    }
+
+    /// Takes back what this turn, the last one, has added.
+    fn take_back(&mut self, turn: AgentTurnId) {
+        while self.turns.last() == Some(&turn) {
+            self.turns.pop();
+            self.count = self.count.saturating_sub(1);
         }
     }
 }
@@ -114,11 +154,14 @@ impl StallHistory {
         push_bounded(&mut self.last_turns.summaries, summary, SUMMARIES_MAX);
         // Neither counted nor the end of a streak: the turn says nothing about the others.
         if signature.may_repeat {
+            for streak in self.envelopes.values_mut() {
+                streak.take_back(turn);
+            }
             return;
         }
         let changed_nothing = signature.diff.is_none() && !signature.made_artifact;
-        self.outputs
-            .add(changed_nothing.then_some(signature.output), Some(turn));
+        let said = changed_nothing.then(|| signature.output_and_tools());
+        self.outputs.add(said, Some(turn));
         self.diffs.add(signature.diff, Some(turn));
     }
 
@@ -127,11 +170,20 @@ impl StallHistory {
         push_bounded(&mut self.idle_auto_turns, turn, TURNS_NAMED_MAX);
     }
 
-    /// Adds an envelope that the node sent.
-    pub fn add_envelope(&mut self, to: NodeId, text: &str, turn: Option<AgentTurnId>) {
+    /// Adds an envelope that the node sent in this turn. `diff` is the hash of the changes that the
+    /// daemon has attached to a reply in the node's place: equal words about other changes are
+    /// another reply.
+    pub fn add_envelope(
+        &mut self,
+        envelope: &Envelope,
+        diff: Option<BlobHash>,
+        turn: Option<AgentTurnId>,
+    ) {
         // Masked like output: agents repeat themselves with other times and counts.
-        let hash = BlobHash::of(mask_output(text).as_bytes());
-        self.envelopes.entry(to).or_default().add(Some(hash), turn);
+        let text = BlobHash::of(mask_output(&envelope.message).as_bytes());
+        let hash = diff.map_or(text, |diff| hash_both(text, diff));
+        let streak = self.envelopes.entry(envelope.to).or_default();
+        streak.add(Some(hash), turn);
     }
 
     /// Adds a refused completion. `signature` names the command, its exit code and its output.
@@ -249,8 +301,12 @@ fn push_mask(masked: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+    use turnkeep_types::Timestamp;
+
     use super::*;
-    use crate::ids::{IdSource, Uuid as _};
+    use crate::ids::{EnvelopeId, IdSource, ToolId, Uuid as _};
+    use crate::words::Expectation;
 
     #[test]
     fn what_differs_by_itself_is_masked() {
@@ -277,6 +333,7 @@ mod tests {
     fn signature(output: &str) -> TurnSignature {
         TurnSignature {
             output: BlobHash::of(mask_output(output).as_bytes()),
+            tools: None,
             diff: None,
             may_repeat: false,
             made_artifact: false,
@@ -318,8 +375,54 @@ mod tests {
         );
         assert_eq!(changed(|last| last.made_artifact = true), None);
         assert_eq!(changed(|last| last.output = BlobHash::of(b"other")), None);
+        assert_eq!(
+            changed(|last| last.tools = Some(BlobHash::of(b"tools"))),
+            None
+        );
         assert_eq!(changed(|last| last.may_repeat = true), None);
         assert!(changed(|_| ()).is_some());
+    }
+
+    #[test]
+    fn calls_count_in_their_order_and_without_what_differs_by_itself() {
+        let sign = |calls: &[(&str, Value)]| {
+            let mut signature = None;
+            for (name, args) in calls {
+                let call = ToolCall {
+                    id: ToolId::from_bits(1),
+                    name: (*name).to_owned(),
+                    args: args.clone(),
+                    provider_id: None,
+                };
+                signature = Some(sign_call(signature, &call));
+            }
+            signature
+        };
+        let first = sign(&[("Bash", json!({"command": "sleep 10"}))]);
+        assert_eq!(first, sign(&[("Bash", json!({"command": "sleep 25"}))]));
+        assert_ne!(first, sign(&[("Bash", json!({"command": "make"}))]));
+        assert_ne!(first, sign(&[("Shell", json!({"command": "sleep 10"}))]));
+        let (read, list) = (("Read", json!({})), ("List", json!({})));
+        let both = sign(&[read.clone(), list.clone()]);
+        assert_ne!(both, sign(&[list, read.clone()]));
+        assert_ne!(both, sign(&[read.clone(), read]));
+    }
+
+    fn envelope(to: NodeId, message: &str) -> Envelope {
+        Envelope {
+            id: EnvelopeId::from_bits(1),
+            from: NodeId::from_bits(1),
+            to,
+            created_at: Timestamp(0),
+            message: message.to_owned(),
+            structured: None,
+            artifacts: Vec::new(),
+            status: None,
+            expectation: Expectation::None,
+            reply_to: None,
+            context_pack: None,
+            synthesized: false,
+        }
     }
 
     #[test]
@@ -328,15 +431,43 @@ mod tests {
         let (first, second): (NodeId, NodeId) = (ids.draw(), ids.draw());
         let mut history = StallHistory::default();
         for _ in 0..4 {
-            history.add_envelope(first, "please look", None);
-            history.add_envelope(second, "please look", None);
+            history.add_envelope(&envelope(first, "please look"), None, None);
+            history.add_envelope(&envelope(second, "please look"), None, None);
         }
         assert_eq!(history.find_stall(5), None);
-        history.add_envelope(first, "Please look", None);
+        history.add_envelope(&envelope(first, "Please look"), None, None);
         assert_eq!(
             history.find_stall(5).unwrap().reason,
             StallReason::SameEnvelope
         );
+    }
+
+    #[test]
+    fn envelopes_of_a_turn_that_may_repeat_itself_do_not_count() {
+        let receiver = NodeId::from_bits(9);
+        let send = |history: &mut StallHistory, number: u128, may_repeat: bool| {
+            let sent = envelope(receiver, "still running");
+            history.add_envelope(&sent, None, Some(turn(number)));
+            let ended = TurnSignature {
+                may_repeat,
+                diff: Some(BlobHash::of(&number.to_le_bytes())),
+                ..signature("Reported.")
+            };
+            history.add_turn(turn(number), &ended, String::new());
+        };
+        let mut history = StallHistory::default();
+        for number in 1..=10 {
+            send(&mut history, number, true);
+        }
+        for number in 11..=14 {
+            send(&mut history, number, false);
+            send(&mut history, number + 100, true);
+        }
+        assert_eq!(history.find_stall(5), None);
+        send(&mut history, 15, false);
+        let stall = history.find_stall(5).unwrap();
+        assert_eq!(stall.reason, StallReason::SameEnvelope);
+        assert_eq!(stall.turns, [11, 12, 13, 14, 15].map(turn));
     }
 
     #[test]

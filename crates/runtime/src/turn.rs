@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use turnkeep_types::Timestamp;
+use turnkeep_types::{BlobHash, Timestamp};
 
 use crate::ids::{AgentTurnId, ToolId};
 use crate::input::Input;
@@ -77,6 +77,10 @@ pub struct OpenTurn {
     pub mode: Mode,
     pub global_mode: GlobalMode,
     pub prompt: Option<PromptKind>,
+    /// Whether its program cannot continue the conversation after it has ended.
+    pub forgets: bool,
+    /// The tree of the workspace before the turn.
+    pub base_tree: Option<String>,
     /// Counts from 1; more after a provider was unavailable.
     pub attempt: u32,
     /// The text of the answer that is not final yet.
@@ -84,9 +88,13 @@ pub struct OpenTurn {
     /// The text of the last final message.
     pub final_text: Option<String>,
     pub open_tools: BTreeMap<ToolId, OpenTool>,
+    /// The hash of all its calls of tools so far, in their order.
+    pub tools_signature: Option<BlobHash>,
+    /// The content of its diff, between the diff and the end.
+    pub diff: Option<BlobHash>,
     pub progress: TurnProgress,
-    /// Whether a warning about its silence was given.
-    pub silence_warned: bool,
+    /// When a warning about its silence was last given.
+    pub silence_warned_at: Option<Timestamp>,
 }
 
 impl OpenTurn {
@@ -134,15 +142,25 @@ impl TurnProgress {
     }
 }
 
+/// How a turn is recorded as ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnResult {
+    Completed,
+    Interrupted,
+    Failed,
+}
+
 /// What is remembered of the last turn of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedTurn {
     pub id: AgentTurnId,
+    pub cause: TurnCause,
     pub ended_at: Timestamp,
     /// The inputs that a retry puts back.
     pub consumed: Vec<Input>,
-    /// Whether the turn failed, so that a retry makes sense.
-    pub failed: bool,
+    pub result: TurnResult,
+    /// Whether it failed and was not retried yet.
+    pub may_retry: bool,
     pub final_text: Option<String>,
 }
 

@@ -5,7 +5,8 @@
 //! asked A before it read A's question, and waits for all replies too. Each question lies in the
 //! inbox of a node that will not look into it.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use turnkeep_types::Timestamp;
 
@@ -110,7 +111,12 @@ fn waits_of_run(run: &LiveRun) -> Vec<Wait> {
         let status = run.status;
         let paused = run.paused_reason;
         let stopped = WaitReason::RunStopped { status, paused };
-        waits.push(wait(stopped, run.status_since, Owner::Person));
+        let owner = match run.status {
+            // It begins when a turn is free.
+            RunStatus::Queued => Owner::Daemon,
+            _ => Owner::Person,
+        };
+        waits.push(wait(stopped, run.status_since, owner));
     }
     if let Some(verification) = run.verification {
         let since = verification.since;
@@ -253,14 +259,31 @@ fn find_holder(run: &LiveRun, envelope: EnvelopeId) -> Option<NodeId> {
     run.nodes().find(has_it).map(|node| node.id)
 }
 
-/// Follows each node's waits for replies. A walk that comes back to its start is a circle; each
-/// circle is reported once, from its smallest id.
+/// The circles of nodes that wait for each other's replies.
 fn find_deadlocks(waits: &[Wait]) -> Vec<Vec<NodeId>> {
+    let mut awaited: BTreeMap<NodeId, Vec<NodeId>> = BTreeMap::new();
+    for wait in waits {
+        if let (WaitReason::Reply(_), Owner::Node(owner), Some(node)) =
+            (&wait.reason, &wait.owner, wait.node)
+        {
+            awaited.entry(node).or_default().push(*owner);
+        }
+    }
+    let waiting: Vec<NodeId> = awaited.keys().copied().collect();
+    find_circles(&waiting, |node| {
+        awaited.get(&node).cloned().unwrap_or_default()
+    })
+}
+
+/// The shortest circle through each of these nodes, if there is one. Each circle is reported once,
+/// from its smallest id.
+fn find_circles(
+    nodes: &[NodeId],
+    mut next_of: impl FnMut(NodeId) -> Vec<NodeId>,
+) -> Vec<Vec<NodeId>> {
     let mut found = BTreeSet::new();
-    let waiting: BTreeSet<NodeId> = waits.iter().filter_map(|wait| wait.node).collect();
-    for start in waiting {
-        let mut circle = vec![start];
-        if walk_back_to(start, start, waits, &mut circle) {
+    for start in nodes {
+        if let Some(mut circle) = find_circle_through(*start, &mut next_of) {
             let smallest = circle.iter().min().copied();
             let place = circle.iter().position(|node| Some(*node) == smallest);
             circle.rotate_left(place.unwrap_or(0));
@@ -270,24 +293,88 @@ fn find_deadlocks(waits: &[Wait]) -> Vec<Vec<NodeId>> {
     found.into_iter().collect()
 }
 
-/// Extends `path` by nodes that wait for each other until it comes back to `start`.
-fn walk_back_to(start: NodeId, from: NodeId, waits: &[Wait], path: &mut Vec<NodeId>) -> bool {
-    for wait in waits.iter().filter(|wait| wait.node == Some(from)) {
-        let (WaitReason::Reply(_), Owner::Node(next)) = (&wait.reason, &wait.owner) else {
-            continue;
-        };
-        if *next == start {
-            return true;
+/// Walks from a node in all directions, one step further at a time, until it comes back. It looks at
+/// each node once: the number of ways through a graph may be exponential in its size.
+fn find_circle_through(
+    start: NodeId,
+    next_of: &mut impl FnMut(NodeId) -> Vec<NodeId>,
+) -> Option<Vec<NodeId>> {
+    let mut reached_from: BTreeMap<NodeId, NodeId> = BTreeMap::new();
+    let mut waiting = VecDeque::from([start]);
+    while let Some(node) = waiting.pop_front() {
+        for next in next_of(node) {
+            if next == start {
+                return Some(walk_back(&reached_from, node));
+            }
+            if let Entry::Vacant(entry) = reached_from.entry(next) {
+                entry.insert(node);
+                waiting.push_back(next);
+            }
         }
-        // A smaller circle that does not lead back to the start is found from its own nodes.
-        if path.contains(next) {
-            continue;
-        }
-        path.push(*next);
-        if walk_back_to(start, *next, waits, path) {
-            return true;
-        }
-        path.pop();
     }
-    false
+    None
+}
+
+/// The way from the start to a node.
+fn walk_back(reached_from: &BTreeMap<NodeId, NodeId>, end: NodeId) -> Vec<NodeId> {
+    let mut path = vec![end];
+    let mut node = end;
+    while let Some(before) = reached_from.get(&node) {
+        path.push(*before);
+        node = *before;
+    }
+    path.reverse();
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Uuid as _;
+
+    fn id(number: u128) -> NodeId {
+        NodeId::from_bits(number)
+    }
+
+    fn circles_of(edges: &[(u128, u128)]) -> Vec<Vec<NodeId>> {
+        let nodes: BTreeSet<NodeId> = edges.iter().map(|(from, _)| id(*from)).collect();
+        let nodes: Vec<NodeId> = nodes.into_iter().collect();
+        find_circles(&nodes, |node| {
+            let of_node = edges.iter().filter(|(from, _)| id(*from) == node);
+            of_node.map(|(_, to)| id(*to)).collect()
+        })
+    }
+
+    #[test]
+    fn each_circle_is_found_once_from_its_smallest_id() {
+        let check = |edges: &[(u128, u128)], expect: &[&[u128]]| {
+            let ids = |circle: &&[u128]| circle.iter().copied().map(id).collect::<Vec<_>>();
+            let expect: Vec<Vec<NodeId>> = expect.iter().map(ids).collect();
+            assert_eq!(circles_of(edges), expect, "{edges:?}");
+        };
+        check(&[], &[]);
+        check(&[(1, 2), (2, 3)], &[]);
+        check(&[(2, 1), (1, 2)], &[&[1, 2]]);
+        check(&[(3, 1), (1, 2), (2, 3)], &[&[1, 2, 3]]);
+        check(&[(1, 2), (2, 1), (2, 3), (3, 2)], &[&[1, 2], &[2, 3]]);
+        // A node that only waits for a circle is in none.
+        check(&[(9, 1), (1, 2), (2, 1)], &[&[1, 2]]);
+    }
+
+    #[test]
+    fn a_graph_with_very_many_ways_is_searched_in_few_steps() {
+        // Each node of a layer waits for all nodes of the next one: 4^20 ways, and no way back.
+        const LAYERS: u128 = 20;
+        const WIDTH: u128 = 4;
+        let nodes: Vec<NodeId> = (0..LAYERS * WIDTH).map(id).collect();
+        let mut looked_at = 0;
+        let circles = find_circles(&nodes, |node| {
+            looked_at += 1;
+            let layer = node.bits() / WIDTH + 1;
+            let next = layer * WIDTH..(layer + 1) * WIDTH;
+            next.filter(|node| *node < LAYERS * WIDTH).map(id).collect()
+        });
+        assert_eq!(circles, Vec::<Vec<NodeId>>::new());
+        assert!(looked_at <= nodes.len() * nodes.len(), "{looked_at}");
+    }
 }

@@ -13,11 +13,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What the script may use of the system.
 const SMALL_TOOLS: &[&str] = &[
-    "awk", "bash", "cat", "dirname", "env", "head", "mkdir", "sed", "sort", "tee", "touch",
+    "awk", "bash", "cat", "dirname", "env", "find", "head", "mkdir", "sed", "sort", "tee", "touch",
 ];
-/// The programs that tests of the Rust part run beside the product.
+/// The programs that tests run beside the product.
 const TEST_PROGRAMS: &[&str] = &[
-    "tmux", "Xvfb", "xclip", "xdotool", "xterm", "sway", "wl-copy",
+    "tmux", "Xvfb", "xclip", "xdotool", "xterm", "sway", "wl-copy", "chromium",
 ];
 
 /// A machine on which the script runs.
@@ -44,7 +44,14 @@ impl Machine {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("x-script-{test}"));
         // A run before this one may have left it.
         drop(fs::remove_dir_all(&dir));
-        for folder in ["bin", "target/tools/go/bin", "clients/go", "clients/ts"] {
+        for folder in [
+            "bin",
+            "target/tools/go/bin",
+            "target/release",
+            "clients/go",
+            "clients/ts/src",
+            "ui/src",
+        ] {
             fs::create_dir_all(dir.join(folder)).unwrap();
         }
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../x");
@@ -171,7 +178,7 @@ fn the_totals_of_the_tests_are_the_last_line() {
 #[test]
 fn what_a_part_installs_is_said_first_and_other_parts_needs_are_not() {
     let machine = Machine::new("announces").with_root(0);
-    let machine = machine.without(&["cc", "tmux", "sway"]);
+    let machine = machine.without(&["cc", "tmux", "sway", "chromium"]);
     machine.go("echo go1.20");
     machine.stub("python3", "exit 1");
     let announced = |part: &str| machine.run(&["test", part]).announced().to_owned();
@@ -188,6 +195,11 @@ fn what_a_part_installs_is_said_first_and_other_parts_needs_are_not() {
         announced("ts"),
         "Debian packages, system-wide: gcc libc6-dev; \
          npm packages of the TypeScript client, into clients/ts/node_modules"
+    );
+    assert_eq!(
+        announced("ui"),
+        "Debian packages, system-wide: gcc libc6-dev chromium; \
+         npm packages of the web UI, into ui/node_modules"
     );
     assert_eq!(
         announced("mcp"),
@@ -214,6 +226,7 @@ fn a_run_that_cannot_install_what_it_needs_has_its_totals_too() {
     let machine = Machine::new("no-installs").without(&["tmux"]);
     check(&machine, "rust", "run: sudo apt-get install tmux");
     check(&machine, "ts", "npm is missing");
+    check(&machine, "ui", "npm is missing");
     let machine = machine.with_root(100);
     check(&machine, "rust", "failed with exit code 100");
     let machine = machine.without(&["cc"]);
@@ -221,6 +234,72 @@ fn a_run_that_cannot_install_what_it_needs_has_its_totals_too() {
     drop(machine);
     let machine = Machine::new("no-cargo").without(&["cargo"]);
     check(&machine, "rust", "cargo is missing");
+}
+
+/// An npm that installs and builds at once, and tests with 3 passes.
+const NPM: &str = "case $1 in
+    ci) mkdir -p ui/node_modules; touch ui/node_modules/.package-lock.json ;;
+    run) case $4 in build) mkdir -p ui/dist; touch ui/dist/index.html ;; *) echo ' Tests  3 passed' ;; esac ;;
+esac";
+
+/// What npm was called with.
+fn npm_calls(run: &Run) -> Vec<&str> {
+    let calls = run.stderr.lines();
+    calls
+        .filter_map(|line| line.strip_prefix("== npm "))
+        .collect()
+}
+
+#[test]
+fn up_builds_the_ui_when_its_sources_changed_and_goes_on_without_npm() {
+    let machine = Machine::new("up");
+    machine.write("target/release/turnkeep", "echo \"$@\"");
+    let up = || {
+        let run = machine.run(&["up", "--http", "x"]);
+        assert_eq!((run.code, run.stdout.as_str()), (Some(0), "up --http x\n"));
+        run
+    };
+    let without_npm = up();
+    assert!(without_npm.stderr.contains("the web UI is left out"));
+    machine.stub("npm", NPM);
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000);
+    let age = |path: &str| {
+        let file = fs::File::create(machine.dir.join(path)).unwrap();
+        file.set_modified(long_ago).unwrap();
+    };
+    for path in [
+        "ui/package-lock.json",
+        "ui/src/main.tsx",
+        "clients/ts/src/http.ts",
+    ] {
+        age(path);
+    }
+    let install_and_build = ["ci --prefix ui", "run --prefix ui build"];
+    assert_eq!(npm_calls(&up()), install_and_build);
+    assert_eq!(npm_calls(&up()), [""; 0], "nothing changed");
+    for path in ["ui/src/main.tsx", "clients/ts/src/http.ts"] {
+        age("ui/dist/index.html");
+        fs::write(machine.dir.join(path), "changed").unwrap();
+        assert_eq!(npm_calls(&up()), install_and_build[1..], "{path}");
+        age(path);
+    }
+    age("ui/dist/index.html");
+    for path in ["ui/test/a.ts", "ui/node_modules/b.js"] {
+        fs::create_dir_all(machine.dir.join(path).parent().unwrap()).unwrap();
+        fs::write(machine.dir.join(path), "no source").unwrap();
+    }
+    assert_eq!(npm_calls(&up()), [""; 0], "no source changed");
+}
+
+#[test]
+fn the_part_of_the_ui_builds_it_and_counts_both_kinds_of_tests() {
+    let machine = Machine::new("ui");
+    machine.stub("npm", NPM);
+    let run = machine.run(&["test", "ui"]);
+    let parts = ["ci --prefix ui", "run --prefix ui build"];
+    let tests = ["run --prefix ui check", "run --prefix ui e2e"];
+    assert_eq!(npm_calls(&run), [parts, tests].concat());
+    run.ends_with("6 passed, 0 failed", 0);
 }
 
 #[test]

@@ -12,10 +12,10 @@
 //!
 //! A file that only one side changed is taken whole; a file that both changed is merged by lines. A
 //! rename is a removal and an addition here, so a file that one node renames and another edits is a
-//! conflict. Nothing is written but objects until all merges succeed.
+//! conflict. Nothing is written but objects: a caller that wants to run commands in the result checks
+//! it out with [`GitWorkspace::check_out_integration`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 
 use crate::error::WorkspaceError;
 use crate::git_index::{IndexEdit, PrivateIndex, split_records};
@@ -35,14 +35,12 @@ pub struct NodeChanges {
     pub head_tree: TreeName,
 }
 
-/// The merged tree, and the directory that has it.
+/// The merged tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Integrated {
     /// The user's directory at the time of the merge.
     pub base_tree: TreeName,
     pub tree: TreeName,
-    /// Where verification can run. It is the user's directory itself if no node has a worktree.
-    pub directory: PathBuf,
 }
 
 /// How an integration ended.
@@ -63,21 +61,9 @@ pub struct FileConflict {
 }
 
 impl GitWorkspace {
-    /// Merges the work of all nodes into the directory's tree and checks the result out into the
-    /// run's integration directory.
-    pub fn integrate(
-        &self,
-        run: &str,
-        nodes: &[NodeChanges],
-    ) -> Result<IntegrationOutcome, WorkspaceError> {
+    /// Merges the work of all nodes into the directory's tree. No file changes.
+    pub fn integrate(&self, nodes: &[NodeChanges]) -> Result<IntegrationOutcome, WorkspaceError> {
         let base_tree = self.snapshot(None)?.tree;
-        if nodes.is_empty() {
-            return Ok(IntegrationOutcome::Integrated(Integrated {
-                tree: base_tree.clone(),
-                base_tree,
-                directory: self.directory.clone(),
-            }));
-        }
         let mut merge = Merge::new(&self.repository, base_tree.clone())?;
         for node in nodes {
             merge.add_node(node)?;
@@ -85,11 +71,9 @@ impl GitWorkspace {
         if !merge.conflicts.is_empty() {
             return Ok(IntegrationOutcome::Conflicts(merge.conflicts));
         }
-        let directory = self.update_integration_directory(run, &merge.tree)?;
         Ok(IntegrationOutcome::Integrated(Integrated {
             base_tree,
             tree: merge.tree,
-            directory,
         }))
     }
 }

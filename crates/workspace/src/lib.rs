@@ -7,7 +7,8 @@
 //! ```text
 //!  cwd ──snapshot──► tree ─┬─diff──► patch
 //!                          ├─create_worktree──► a directory and a branch for one node
-//!                          └─integrate(nodes)──► merged tree ──apply──► cwd
+//!                          └─integrate(nodes)──► merged tree ─┬─apply──► cwd
+//!                                                             └─check_out_integration──► a directory
 //! ```
 //!
 //! Inside a git repository a tree is a git tree; elsewhere it is a filesystem tree of the store.
@@ -66,6 +67,6 @@ pub use repository::Detection;
 pub use settings::{Settings, SnapshotLimits};
 pub use tree::{SkipReason, SkippedFile, Snapshot, SnapshotName, TreeName};
 pub use tree_path::{PathError, TreePath};
-pub use window::{OverlapReport, SharedFile, TurnWindow, report_overlaps};
+pub use window::{ConflictingWrite, OverlapReport, TurnWindow, report_overlaps};
 pub use workspace::{GitWorkspace, PlainWorkspace, Workspace};
-pub use worktree::{CreateWorktree, RemoveWorktree, Worktree};
+pub use worktree::{AppliedWorktree, CreateWorktree, RemoveWorktree, Worktree};

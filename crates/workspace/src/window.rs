@@ -11,6 +11,7 @@
 //! | `src/x` | changed | – | violation |
 //! | `src/y` | changed | changed | shared, and no violation: the builder may write it |
 //! | `docs/p.md` | changed | – | nothing: the planner may write it |
+//! | `docs/q.md` | changed | changed | shared, and a conflict: both may write it |
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,6 @@ use crate::tree_path::TreePath;
 /// One turn in a shared directory. The numbers order the snapshots of all turns in that directory.
 #[derive(Debug, Clone, Default)]
 pub struct TurnWindow {
-    pub node: String,
     /// The number of the snapshot before the turn.
     pub opened: u64,
     /// The number of the snapshot after the turn; `None` while the turn is open.
@@ -39,15 +39,16 @@ pub struct OverlapReport {
     pub shared: BTreeSet<TreePath>,
     /// Files that the node may not write, and that no overlapping turn may have written either.
     pub violations: BTreeSet<TreePath>,
-    /// Files that two nodes probably wrote at the same time, with the other node.
-    pub conflicts: Vec<SharedFile>,
+    /// Files that two nodes probably wrote at the same time.
+    pub conflicts: Vec<ConflictingWrite>,
 }
 
-/// A file that another node changed at the same time.
+/// A file that another turn probably wrote at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedFile {
+pub struct ConflictingWrite {
     pub path: TreePath,
-    pub other_node: String,
+    /// The place of the other turn in the list of others.
+    pub other: usize,
 }
 
 impl TurnWindow {
@@ -68,16 +69,20 @@ pub fn report_overlaps(own: &TurnWindow, others: &[TurnWindow]) -> OverlapReport
         violations: own.forbidden.clone(),
         ..OverlapReport::default()
     };
-    for other in others.iter().filter(|other| own.overlaps(other)) {
+    let overlapping = others
+        .iter()
+        .enumerate()
+        .filter(|(_, other)| own.overlaps(other));
+    for (place, other) in overlapping {
         for path in own.changed.intersection(&other.changed) {
             report.shared.insert(path.clone());
             if other.may_write(path) {
                 report.violations.remove(path);
             }
             if is_conflict(own, other, path) {
-                report.conflicts.push(SharedFile {
+                report.conflicts.push(ConflictingWrite {
                     path: path.clone(),
-                    other_node: other.node.clone(),
+                    other: place,
                 });
             }
         }
@@ -101,9 +106,8 @@ mod tests {
         texts.iter().map(|text| text.parse().unwrap()).collect()
     }
 
-    fn window(node: &str, opened: u64, closed: Option<u64>, changed: &[&str]) -> TurnWindow {
+    fn window(opened: u64, closed: Option<u64>, changed: &[&str]) -> TurnWindow {
         TurnWindow {
-            node: node.to_owned(),
             opened,
             closed,
             changed: paths(changed),
@@ -115,14 +119,9 @@ mod tests {
     fn a_file_that_another_node_may_write_is_no_violation() {
         let planner = TurnWindow {
             forbidden: paths(&["src/x", "src/y", "src/z"]),
-            ..window(
-                "planner",
-                1,
-                Some(4),
-                &["docs/p.md", "src/x", "src/y", "src/z"],
-            )
+            ..window(1, Some(4), &["docs/p.md", "src/x", "src/y", "src/z"])
         };
-        let builder = window("builder", 2, Some(3), &["src/y"]);
+        let builder = window(2, Some(3), &["src/y"]);
         let report = report_overlaps(&planner, &[builder]);
         assert_eq!(report.violations, paths(&["src/x", "src/z"]));
         assert_eq!(report.shared, paths(&["src/y"]));
@@ -133,12 +132,9 @@ mod tests {
     fn a_node_without_the_right_excuses_no_violation() {
         let own = TurnWindow {
             forbidden: paths(&["src/x"]),
-            ..window("a", 1, None, &["src/x"])
+            ..window(1, None, &["src/x"])
         };
-        let other = TurnWindow {
-            node: "b".to_owned(),
-            ..own.clone()
-        };
+        let other = own.clone();
         let report = report_overlaps(&own, &[other]);
         assert_eq!(report.violations, paths(&["src/x"]));
         assert_eq!(report.shared, paths(&["src/x"]));
@@ -147,7 +143,7 @@ mod tests {
 
     #[test]
     fn only_turns_that_were_open_together_overlap() {
-        let own = window("a", 10, Some(20), &["f"]);
+        let own = window(10, Some(20), &["f"]);
         for (opened, closed, expect) in [
             (1, Some(10), false),
             (1, Some(11), true),
@@ -157,7 +153,7 @@ mod tests {
             (21, Some(22), false),
             (1, None, true),
         ] {
-            let other = window("b", opened, closed, &["f"]);
+            let other = window(opened, closed, &["f"]);
             let report = report_overlaps(&own, &[other]);
             assert_eq!(!report.shared.is_empty(), expect, "{opened} {closed:?}");
             assert_eq!(!report.conflicts.is_empty(), expect);
@@ -176,8 +172,8 @@ mod tests {
             (false, true, false),
             (true, true, true),
         ] {
-            let own = reports(window("a", 1, None, &["f"]), own);
-            let other = reports(window("b", 1, None, &["f"]), other);
+            let own = reports(window(1, None, &["f"]), own);
+            let other = reports(window(1, None, &["f"]), other);
             let report = report_overlaps(&own, &[other]);
             assert_eq!(!report.conflicts.is_empty(), expect);
         }

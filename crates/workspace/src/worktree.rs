@@ -1,7 +1,9 @@
 //! Worktrees: a directory and a branch for one node, and the integration directory of a run.
 //!
-//! A worktree of a node is `<worktrees>/<run>/<node>`, on the branch `turnkeep/<run>/<alias>`. Its first
-//! commit is the user's directory at that time, with uncommitted and untracked files.
+//! A worktree of a node is `<worktrees>/<run>/<node>`, on the branch that the caller names. Its first
+//! commit is the user's directory at that time, with uncommitted and untracked files. A worktree that
+//! stays after its work was applied, because its node works in it, remembers what was applied
+//! (`refs/turnkeep/<run>/worktree-<node>-applied`): only what is new since then counts as its work.
 //!
 //! Making one takes four steps, and each can be repeated after a crash:
 //!
@@ -30,16 +32,13 @@ const INTEGRATION: &str = "integration";
 /// How many branch names are tried.
 const BRANCH_NAMES_MAX: usize = 50;
 
-/// How much of a run's id a branch has.
-const RUN_LETTERS: usize = 8;
-
 /// Whose worktree to make.
 #[derive(Debug, Clone, Copy)]
 pub struct CreateWorktree<'a> {
     pub run: &'a str,
     pub node: &'a str,
-    /// For the name of the branch.
-    pub alias: &'a str,
+    /// The wanted name of the branch. [`Worktree::branch`] has the one that was free.
+    pub branch: &'a str,
 }
 
 /// Which worktree to remove.
@@ -51,13 +50,22 @@ pub struct RemoveWorktree<'a> {
     pub applied: &'a [TreeName],
 }
 
+/// What was applied of a worktree that stays.
+#[derive(Debug, Clone, Copy)]
+pub struct AppliedWorktree<'a> {
+    pub run: &'a str,
+    pub node: &'a str,
+    pub tree: &'a TreeName,
+}
+
 /// The worktree of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worktree {
     /// Where the node works: the same place in the repository as the run's directory.
     pub directory: PathBuf,
     pub branch: String,
-    /// The tree of the directory when it was made.
+    /// The part of its tree that the user's directory has: the tree when it was made, or when it was last
+    /// applied.
     pub base_tree: TreeName,
 }
 
@@ -87,7 +95,7 @@ impl GitWorkspace {
         Ok(Worktree {
             directory: self.open_place_in(&worktree.root)?,
             branch,
-            base_tree: self.workspace_tree_of(&commit)?,
+            base_tree: self.read_base_tree(create.run, create.node, &commit)?,
         })
     }
 
@@ -102,8 +110,38 @@ impl GitWorkspace {
         Ok(Some(Worktree {
             directory: self.open_place_in(&worktree.root)?,
             branch: self.read_branch(&admin)?,
-            base_tree: self.workspace_tree_of(&commit)?,
+            base_tree: self.read_base_tree(run, node, &commit)?,
         }))
+    }
+
+    /// Remembers that this tree of a node's worktree was applied.
+    pub fn note_applied(&self, applied: AppliedWorktree<'_>) -> Result<(), WorkspaceError> {
+        let reference = applied_ref(
+            check_id(applied.run, "run")?,
+            check_id(applied.node, "node")?,
+        );
+        let head = self.repository.read_head()?;
+        let commit = NewCommit {
+            tree: &self.root_tree_with(&head, applied.tree)?,
+            parent: None,
+            message: "Applied work of a node",
+            date: Some(FIXED_DATE),
+        };
+        let commit = commit_tree(&self.repository, &commit)?;
+        let known = self.repository.read_ref(&reference)?;
+        let old = known.unwrap_or_else(|| self.repository.zero_id());
+        update_ref(&self.repository, &reference, &commit, &old)
+    }
+
+    /// The tree from which the node's work counts.
+    fn read_base_tree(
+        &self,
+        run: &str,
+        node: &str,
+        first_commit: &str,
+    ) -> Result<TreeName, WorkspaceError> {
+        let applied = self.repository.read_ref(&applied_ref(run, node))?;
+        self.workspace_tree_of(applied.as_deref().unwrap_or(first_commit))
     }
 
     /// Removes the worktree of a node. Refuses while it holds changes that are nowhere else. The
@@ -117,7 +155,8 @@ impl GitWorkspace {
         let admin = worktree.find_complete()?;
         let branch = admin.map(|admin| self.read_branch(&admin)).transpose()?;
         if branch.is_some() {
-            self.check_all_applied(&worktree.root, &commit, remove.applied)?;
+            let base = self.read_base_tree(remove.run, remove.node, &commit)?;
+            self.check_all_applied(&worktree.root, &base, remove.applied)?;
         }
         worktree.delete()?;
         if let Some(branch) = branch.filter(|branch| !branch.is_empty()) {
@@ -126,6 +165,10 @@ impl GitWorkspace {
             if self.repository.read_ref(&branch)?.as_ref() == Some(&commit) {
                 self.delete_ref(&branch, &commit)?;
             }
+        }
+        let applied = applied_ref(remove.run, remove.node);
+        if let Some(noted) = self.repository.read_ref(&applied)? {
+            self.delete_ref(&applied, &noted)?;
         }
         self.delete_ref(&reference, &commit)
     }
@@ -142,7 +185,7 @@ impl GitWorkspace {
 
     /// Brings the run's integration directory to a tree. Files that verification left there and git
     /// ignores stay, so that builds are fast.
-    pub(crate) fn update_integration_directory(
+    pub fn check_out_integration(
         &self,
         run: &str,
         tree: &TreeName,
@@ -224,12 +267,11 @@ impl GitWorkspace {
         create: CreateWorktree<'_>,
         commit: &str,
     ) -> Result<String, WorkspaceError> {
-        let run = create.run.get(..RUN_LETTERS).unwrap_or(create.run);
-        let plain = format!("turnkeep/{run}/{}", branch_part(create.alias));
+        let wanted = create.branch;
         for number in 1..=BRANCH_NAMES_MAX {
             let branch = match number {
-                1 => plain.clone(),
-                _ => format!("{plain}-{number}"),
+                1 => wanted.to_owned(),
+                _ => format!("{wanted}-{number}"),
             };
             let reference = format!("refs/heads/{branch}");
             match self.repository.read_ref(&reference)? {
@@ -242,7 +284,7 @@ impl GitWorkspace {
                 }
             }
         }
-        Err(WorkspaceError::BadName(plain, "new branch"))
+        Err(WorkspaceError::BadName(wanted.to_owned(), "new branch"))
     }
 
     /// Makes a worktree with the files of a commit and returns git's directory about it. A directory
@@ -303,7 +345,7 @@ impl GitWorkspace {
     fn check_all_applied(
         &self,
         root: &Path,
-        first_commit: &str,
+        base_tree: &TreeName,
         applied: &[TreeName],
     ) -> Result<(), WorkspaceError> {
         let place = self.open_place_in(root)?;
@@ -311,12 +353,11 @@ impl GitWorkspace {
             return Err(WorkspaceError::NotOurs(place));
         };
         let Snapshot { tree, skipped } = crate::git_snapshot::take_snapshot(&worktree)?;
-        let first_tree = self.workspace_tree_of(first_commit)?;
-        let is_known = tree == first_tree || applied.contains(&tree);
+        let is_known = tree == *base_tree || applied.contains(&tree);
         if is_known && skipped.is_empty() {
             return Ok(());
         }
-        let last_known = applied.last().unwrap_or(&first_tree);
+        let last_known = applied.last().unwrap_or(base_tree);
         let changes = worktree.list_changes(last_known, &tree)?;
         let changed = changes.into_iter().map(|change| change.path.to_string());
         // A file that a snapshot cannot hold was never applied.
@@ -338,45 +379,6 @@ fn first_commit_ref(run: &str, node: &str) -> String {
     format!("refs/turnkeep/{run}/{WORKTREE_REF}{node}")
 }
 
-/// An alias as a part of a branch name: letters, digits, `-`, `_`, and dots between them.
-fn branch_part(alias: &str) -> String {
-    const LETTERS_MAX: usize = 40;
-    let mut part = String::new();
-    for letter in alias.chars().take(LETTERS_MAX) {
-        match letter {
-            letter if letter.is_ascii_alphanumeric() || letter == '_' => part.push(letter),
-            '.' if !part.ends_with(['.', '-']) => part.push('.'),
-            _ if part.ends_with('-') => {}
-            _ => part.push('-'),
-        }
-    }
-    // Git refuses names that end like this.
-    let part = part.trim_matches(['.', '-']);
-    let part = part.strip_suffix(".lock").unwrap_or(part);
-    if part.is_empty() {
-        "node".to_owned()
-    } else {
-        part.to_owned()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn aliases_become_parts_of_branch_names() {
-        for (alias, expect) in [
-            ("orch", "orch"),
-            ("Implementer A", "Implementer-A"),
-            ("../x", "x"),
-            ("a..b", "a.-b"),
-            ("x.lock", "x"),
-            ("~^:?*[", "node"),
-            ("", "node"),
-            ("ä", "node"),
-        ] {
-            assert_eq!(branch_part(alias), expect, "{alias}");
-        }
-    }
+fn applied_ref(run: &str, node: &str) -> String {
+    format!("refs/turnkeep/{run}/{WORKTREE_REF}{node}-applied")
 }

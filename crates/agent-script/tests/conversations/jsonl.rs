@@ -47,7 +47,7 @@ fn a_happy_turn() {
     assert_eq!(usage["usage"]["promptTokens"], 100);
     assert_eq!(usage["costUsd"], 0.0014);
     assert_eq!(status_of(&turn), "turn.completed");
-    agent.send(&json!({"type": "reset", "command": "/new"}));
+    agent.send(&json!({"type": "reset", "commands": ["/new"]}));
     let session = agent.read();
     assert_eq!(session["type"], "session");
     assert_ne!(session["sessionId"], "s-1");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::event::ToolResult;
+use crate::event::{ToolCall, ToolResult};
 use crate::field::{flag_at, list_at, text_at};
 
 /// The results of tools in a record. Tools that the provider itself runs, such as the search of the
@@ -29,6 +29,21 @@ fn read_tool_result(block: &Value) -> Option<ToolResult> {
         output,
         error,
     })
+}
+
+/// Whether a call only looked at a command in the background that still runs. The tool has had two
+/// names, and its result begins with the state of the command.
+pub(super) fn polls_command(call: &ToolCall, result: &ToolResult) -> bool {
+    let output = result.output.as_deref().unwrap_or_default();
+    matches!(call.name.as_str(), "BashOutput" | "TaskOutput")
+        && head_of(output).contains("<status>running</status>")
+}
+
+/// What stands before the output of the command, which may contain anything.
+fn head_of(output: &str) -> &str {
+    let ends = ["<stdout>", "<stderr>", "<output>"].map(|tag| output.find(tag));
+    let end = ends.into_iter().flatten().min();
+    output.get(..end.unwrap_or(output.len())).unwrap_or(output)
 }
 
 /// The text of a content that is a string or a list of blocks.
@@ -67,4 +82,39 @@ pub(super) fn reason_of_result(result: &Value) -> String {
     }
     let text = text_at(result, "/result").or_else(|| text_at(result, "/subtype"));
     text.unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_poll_is_a_look_at_a_command_that_still_runs() {
+        let check = |name: &str, output: &str, expect: bool| {
+            let call = ToolCall {
+                provider_id: "t".to_owned(),
+                name: name.to_owned(),
+                args: json!({"bash_id": "b1"}),
+            };
+            let result = ToolResult {
+                provider_id: "t".to_owned(),
+                ok: true,
+                output: Some(output.to_owned()),
+                error: None,
+            };
+            assert_eq!(polls_command(&call, &result), expect, "{name} {output}");
+        };
+        let running = "<status>running</status>\n\n<stdout>\nhalf\n</stdout>";
+        check("BashOutput", running, true);
+        let timeout = "<retrieval_status>timeout</retrieval_status>\n\n<status>running</status>";
+        check("TaskOutput", timeout, true);
+        check("Bash", running, false);
+        let done = "<status>completed</status>\n\n<exit_code>0</exit_code>";
+        check("BashOutput", done, false);
+        let says_so = "<status>completed</status>\n<stdout><status>running</status></stdout>";
+        check("BashOutput", says_so, false);
+        check("BashOutput", "", false);
+    }
 }

@@ -44,6 +44,7 @@ impl Codex {
         match method {
             "item/started" => self.receive_item_started(params),
             "item/completed" => self.receive_item_completed(params),
+            "item/commandExecution/terminalInteraction" => self.receive_interaction(params),
             "item/agentMessage/delta" => self.turn.emit_text(AgentEvent::AnswerDelta, delta),
             "item/reasoning/summaryTextDelta" | "item/reasoning/textDelta" => {
                 self.turn.emit_text(AgentEvent::ThinkingDelta, delta);
@@ -83,6 +84,15 @@ impl Codex {
             // Some tools are only reported when they are done.
             self.turn.propose_tool(call);
             self.turn.complete_tool(tool_result_of(item));
+        }
+    }
+
+    /// The agent went on with a command that runs in the background. It typed something, or only
+    /// looked. The program reports a mere look only while the command runs, and shows no item for it.
+    fn receive_interaction(&mut self, params: &Value) {
+        if text_at(params, "/stdin").is_some_and(str::is_empty) {
+            let call = None;
+            self.turn.emit_in_turn(AgentEvent::CommandPolled { call });
         }
     }
 

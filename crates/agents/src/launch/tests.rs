@@ -191,5 +191,10 @@ fn a_launcher_comes_before_the_program() {
 #[test]
 fn a_program_in_a_terminal_promises_nothing() {
     let program = program(ProgramKind::Custom(CustomProtocol::Pty));
-    assert_eq!(program.new_machine().features(), crate::Features::default());
+    // Its commands for a new session can be typed.
+    let promised = crate::Features {
+        resets_in_process: true,
+        ..crate::Features::default()
+    };
+    assert_eq!(program.new_machine().features(), promised);
 }

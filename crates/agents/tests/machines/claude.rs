@@ -337,7 +337,8 @@ fn requests_out_of_order_are_rejected() {
     assert!(matches!(steer, RequestError::Unsupported(_)));
     let results = claude.rejection(Request::ToolResults(Vec::new()));
     assert_eq!(results, RequestError::NoTurn);
-    let reset = claude.request(Request::Reset { command: None });
+    let commands = Vec::new();
+    let reset = claude.request(Request::Reset { commands });
     assert_eq!(reset, ["ended: Interrupted", "close input"]);
 }
 
@@ -349,4 +350,29 @@ fn an_exit_ends_the_turn_with_its_status_and_errors() {
     let mut idle = Conversation::new(Claude::new());
     idle.start();
     assert_eq!(idle.exits(3, "bad flag"), [""; 0]);
+}
+
+#[test]
+fn a_look_at_a_running_command_is_told_before_its_result() {
+    let mut claude = in_turn();
+    let poll = |id: &str| {
+        let input = json!({"bash_id": "b1"});
+        let block = json!({"type": "tool_use", "id": id, "name": "BashOutput", "input": input});
+        json!({"type": "assistant", "message": {"content": [block]}})
+    };
+    claude.prints(poll("t1"));
+    let running = "<status>running</status>";
+    assert_eq!(
+        claude.prints(tool_result("t1", json!(running), false)),
+        [
+            r#"CommandPolled { call: Some("t1") }"#,
+            r#"result t1 Some("<status>running</status>")"#,
+        ]
+    );
+    claude.prints(poll("t2"));
+    let done = "<status>completed</status>";
+    assert_eq!(
+        claude.prints(tool_result("t2", json!(done), false)),
+        [r#"result t2 Some("<status>completed</status>")"#]
+    );
 }

@@ -464,3 +464,23 @@ fn the_thread_has_the_sandbox_and_policy_of_its_options() {
         assert_eq!(params["approvalPolicy"], policy);
     }
 }
+
+#[test]
+fn a_look_at_a_running_command_is_no_call() {
+    let mut codex = in_turn();
+    let interaction = |stdin: &str| {
+        let method = "item/commandExecution/terminalInteraction";
+        notify(
+            method,
+            json!({"itemId": "i", "processId": "7", "stdin": stdin}),
+        )
+    };
+    assert_eq!(
+        codex.prints(interaction("")),
+        ["CommandPolled { call: None }"]
+    );
+    // It typed something.
+    assert_eq!(codex.prints(interaction("q")), [""; 0]);
+    codex.prints(turn_completed(json!({"id": "tu", "status": "completed"})));
+    assert_eq!(codex.prints(interaction("")), [""; 0]);
+}

@@ -240,7 +240,7 @@ fn request() -> impl Strategy<Value = Request> {
         1 => Just(Request::Steer { text: "more".to_owned() }),
         1 => Just(Request::ToolResults(Vec::new())),
         1 => Just(Request::Start(start_options())),
-        1 => Just(Request::Reset { command: None }),
+        1 => Just(Request::Reset { commands: Vec::new() }),
     ]
 }
 

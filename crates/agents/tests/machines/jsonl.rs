@@ -181,13 +181,13 @@ fn interrupts_failures_and_resets_end_the_turn() {
         "detail": "busy"});
     assert_eq!(program.prints(failed), [r#"ended: Unavailable("busy")"#]);
     program.send("again");
-    let command = Some("/new".to_owned());
-    let reset = program.request(Request::Reset { command });
+    let commands = vec!["/new".to_owned()];
+    let reset = program.request(Request::Reset { commands });
     assert_eq!(
         reset,
         [
             "ended: Interrupted",
-            r#"write {"type":"reset","command":"/new"}"#
+            r#"write {"type":"reset","commands":["/new"]}"#
         ]
     );
     program.send("again");

@@ -121,7 +121,7 @@ fn a_request_that_makes_no_sense_is_refused_and_changes_nothing() {
     check("GET", "RUN/events?limit=5000", json!({}), 400);
     check("GET", "RUN/events?before=x", json!({}), 400);
     check("GET", "RUN/events?before=1&after=1", json!({}), 400);
-    check("GET", "RUN/events?nodeId=..%2F..", json!({}), 400);
+    check("GET", "RUN/events?nodeId=..%2F..", json!({}), 404);
     check(
         "GET",
         "RUN/artifacts/..%2F..%2Fevents.jsonl?raw=1",

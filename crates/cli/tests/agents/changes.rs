@@ -157,6 +157,41 @@ fn a_planner_keeps_its_plan_and_loses_what_it_may_not_write() {
 }
 
 #[test]
+fn a_node_loses_what_its_capabilities_forbid() {
+    for (capabilities, kept, forbidden) in [
+        (
+            json!({"delegateOnly": true}),
+            json!([]),
+            json!(["docs/plan.md", "src.txt"]),
+        ),
+        (
+            json!({"writeDocs": false}),
+            json!(["src.txt"]),
+            json!(["docs/plan.md"]),
+        ),
+    ] {
+        let team = Team::start(WRITING);
+        make_repository(&team.work());
+        let run = team.new_run(json!({}));
+        // The second writer has a worktree, and so has a node that only delegates.
+        team.add_node(&run, "implementer", "claude", skip("first"));
+        let mut settings = skip("b");
+        settings["capabilities"] = capabilities.clone();
+        let node = team.add_node(&run, "implementer", "claude", settings);
+        team.chat(&run, &node, "Plan");
+        assert_eq!(team.wait_for_turn_end(&run, &node, 1), "turn.completed");
+        let shown = team.show_node(&run, &node);
+        assert_eq!(shown["workspace"]["kind"], "worktree", "{capabilities}");
+        assert_eq!(shown["status"], "idle", "nothing waits");
+        let diff = team.artifacts_of(&run, &node, "diff").remove(0);
+        assert_eq!(diff["metadata"]["filesChanged"], kept, "{capabilities}");
+        assert_eq!(diff["metadata"]["violation"], forbidden, "{capabilities}");
+        let applied = team.post(&format!("/api/runs/{run}/apply"), &json!({}));
+        assert_eq!(applied["applied"], kept);
+    }
+}
+
+#[test]
 fn in_a_shared_directory_forbidden_files_wait_for_a_decision() {
     let team = Team::start(WRITING);
     let run = team.new_run(json!({"globalMode": "PLANNING"}));

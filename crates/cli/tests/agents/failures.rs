@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::team::{Team, make_repository};
+use crate::team::{PROTOCOLS, Team, make_repository};
 
 const CRASHING: &str = r#"
 [[turn]]
@@ -21,7 +21,7 @@ steps = [{ say = "Fine." }]
 fn a_crash_fails_its_node_with_the_reason_and_the_node_works_again() {
     let team = Team::start(CRASHING);
     make_repository(&team.work());
-    for protocol in ["claude", "codex", "gemini"] {
+    for protocol in PROTOCOLS {
         let run = team.new_run(json!({}));
         let skip = json!({"permissions": {"cliPermissionsMode": "skip"}});
         let node = team.add_node(&run, "implementer", protocol, skip);

@@ -7,8 +7,11 @@ mod approvals;
 mod archive;
 mod bookkeeping;
 mod changes;
+mod docs_node;
 mod failures;
+mod gates;
 mod kills;
+mod landing;
 mod links;
 mod processes;
 mod protocols;
@@ -17,6 +20,7 @@ mod restart;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "../sandbox/mod.rs"]
 mod sandbox;
+mod secrets;
 mod shared_directory;
 mod story_a;
 mod story_b;

@@ -51,13 +51,17 @@ fn the_next_server_kills_what_no_guard_has_killed() {
     team.chat(&run, &node, "Do you hear me?");
     let leader = read_pid(&team.sandbox.path("deaf.pid"));
     wait_until("it is not recorded", || recorded(&team) == [leader]);
-    // The guard is the shell beside the program. Without it the program outlives the server.
-    let is_shell = |pid: &i32| {
+    // The guard is the shell beside the program. Without it the program outlives the server. The
+    // program's child is a shell too until it has become `sleep`, and must not be killed for a guard.
+    let is_sleep = |pid: &i32| {
         let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        name.trim_end() != "sleep"
+        name.trim_end() == "sleep"
     };
-    let guards: Vec<i32> = group_members(leader).into_iter().filter(is_shell).collect();
-    for guard in guards.into_iter().filter(|pid| *pid != leader) {
+    wait_until("the program has no child", || {
+        group_members(leader).iter().any(is_sleep)
+    });
+    let is_guard = |pid: &i32| *pid != leader && !is_sleep(pid);
+    for guard in group_members(leader).into_iter().filter(is_guard) {
         kill_process(Pid::from_raw(guard).unwrap(), Signal::KILL).unwrap();
         wait_until("the guard goes on", || !is_alive(guard));
     }

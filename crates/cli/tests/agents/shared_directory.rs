@@ -188,14 +188,117 @@ fn check_report(shared: &Shared, forbidden: &[&str], others: &[&str]) {
     assert_eq!(sibling["status"], "idle");
     let attention = shared.team.get("/api/attention");
     let items = attention["items"].as_array().unwrap();
-    // The files that may be the sibling's too are a conflict.
-    for kind in ["violation", "conflict"] {
-        let mut of_kind = items.iter().filter(|item| item["kind"] == kind);
-        assert!(
-            of_kind.any(|item| item["nodeId"] == shared.planner.as_str()),
-            "{kind}: {attention}"
-        );
+    let of_planner = items
+        .iter()
+        .filter(|item| item["nodeId"] == shared.planner.as_str());
+    let kinds: Vec<&Value> = of_planner.map(|item| &item["kind"]).collect();
+    // The planner may not write the files that it shares, so they are no conflict.
+    assert_eq!(kinds, ["violation"], "{attention}");
+    assert_eq!(metadata["conflicts"], Value::Null, "{metadata}");
+}
+
+/// Two writers in one directory.
+const WRITERS: &str = r#"
+[[turn]]
+when = ["(a) of run", "Write"]
+steps = [
+    { write = "both.txt", content = "of a\n" },
+    { touch = "SANDBOX/a-wrote" },
+    { wait_for_file = "SANDBOX/a-may-end" },
+    { say = "Written." },
+]
+
+[[turn]]
+when = ["(b) of run", "Write"]
+steps = [
+    { touch = "SANDBOX/b-runs" },
+    { wait_for_file = "SANDBOX/b-may-write" },
+    { write = "both.txt", content = "of b\n" },
+    { touch = "SANDBOX/b-wrote" },
+    { wait_for_file = "SANDBOX/b-may-end" },
+    { say = "Written, too." },
+]
+
+[[turn]]
+repeat = true
+steps = [{ say = "Nothing to write." }]
+"#;
+
+/// Two nodes in one file at a time, also if the second one begins after the first one has written, and
+/// writes when the first one's turn is over.
+#[test]
+fn two_nodes_in_one_file_are_a_conflict_of_both() {
+    for b_is_late in [false, true] {
+        let team = Team::start(WRITERS);
+        let run = team.new_run(json!({}));
+        let nodes =
+            ["a", "b"].map(|alias| team.add_node(&run, "implementer", "claude", skip(alias)));
+        let begin = |node: &str, file: &str| {
+            team.chat(&run, node, "Write");
+            wait_for_file(&team, file);
+        };
+        let allow = |file: &str| fs::write(team.sandbox.path(file), "").unwrap();
+        if b_is_late {
+            begin(&nodes[0], "a-wrote");
+            begin(&nodes[1], "b-runs");
+            allow("a-may-end");
+            team.wait_for_turn_end(&run, &nodes[0], 1);
+            assert_eq!(
+                conflicts(&team),
+                Vec::<Value>::new(),
+                "b has written nothing"
+            );
+        } else {
+            begin(&nodes[1], "b-runs");
+            begin(&nodes[0], "a-wrote");
+        }
+        allow("b-may-write");
+        wait_for_file(&team, "b-wrote");
+        allow("a-may-end");
+        allow("b-may-end");
+        for node in &nodes {
+            assert_eq!(team.wait_for_turn_end(&run, node, 1), "turn.completed");
+        }
+        check_conflicts(&team, &run, &nodes);
+        // The next turn begins with what the file is then.
+        team.chat(&run, &nodes[0], "Go on");
+        team.wait_for_turn_end(&run, &nodes[0], 2);
+        let open = conflicts(&team);
+        assert_eq!(open.len(), 1, "{open:#?}");
+        assert_eq!(open[0]["nodeId"], nodes[1].as_str());
     }
+}
+
+fn conflicts(team: &Team) -> Vec<Value> {
+    let mut attention = team.get("/api/attention");
+    let Value::Array(items) = attention["items"].take() else {
+        panic!("a list")
+    };
+    let of_kind = items.into_iter();
+    of_kind.filter(|item| item["kind"] == "conflict").collect()
+}
+
+fn check_conflicts(team: &Team, run: &str, nodes: &[String; 2]) {
+    let items = conflicts(team);
+    for node in nodes {
+        let item = items.iter().find(|item| item["nodeId"] == node.as_str());
+        let item = item.unwrap_or_else(|| panic!("both have one: {items:#?}"));
+        assert!(item["summary"].to_string().contains("both.txt"), "{item}");
+    }
+    // Whoever ends last knows of both.
+    let last = team.events(run).into_iter().rfind(is_turn_end).unwrap();
+    let (own, other) = match nodes
+        .iter()
+        .position(|node| last["nodeId"] == node.as_str())
+    {
+        Some(0) => (&nodes[0], &nodes[1]),
+        _ => (&nodes[1], &nodes[0]),
+    };
+    let metadata = team.artifacts_of(run, own, "diff")[0]["metadata"].clone();
+    let turn = team.artifacts_of(run, other, "diff")[0]["metadata"]["turnId"].clone();
+    assert_eq!(metadata["shared"], json!(["both.txt"]), "{metadata}");
+    let expect = json!([{"path": "both.txt", "nodeId": other, "turnId": turn}]);
+    assert_eq!(metadata["conflicts"], expect);
 }
 
 #[test]

@@ -383,6 +383,7 @@ fn a_team_plans_builds_verifies_and_lands_a_feature() {
     check_spawn(&team, &story);
     check_reports(&story);
     check_workspaces(&team, &story);
+    check_workspaces_stay(&story);
     assert_eq!(
         mine,
         git_state(&team.work()),
@@ -628,6 +629,19 @@ fn check_reports(story: &Story) {
 
 fn has_id(ids: &Value, id: &Value) -> bool {
     ids.as_array().unwrap().contains(id)
+}
+
+/// A node's workspace is fixed at its first turn, and never moves.
+fn check_workspaces_stay(story: &Story) {
+    for node in [&story.orch, &story.planner, &story.a, &story.b] {
+        let fixed: Vec<&Value> = story
+            .events_of(node)
+            .filter(|event| event["type"] == "node.patch")
+            .map(|event| &event["patch"]["workspace"])
+            .filter(|workspace| !workspace.is_null())
+            .collect();
+        assert_eq!(fixed.len(), 1, "{fixed:#?}");
+    }
 }
 
 /// The two writers work in worktrees of their own, and each diff applies to its base.

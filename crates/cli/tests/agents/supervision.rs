@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::processes::{is_alive, read_pid, recorded, wait_until};
-use crate::team::{Team, make_repository, skip};
+use crate::team::{PROTOCOLS, Team, make_repository, skip};
 
 /// A program that starts a child and then neither speaks nor stops.
 const STUBBORN: &str = r#"
@@ -67,7 +67,7 @@ fn wait_for_connection(team: &Team, run: &str, node: &str, status: &str) {
 #[test]
 fn silence_and_the_ceiling_kill_the_whole_group() {
     let team = start("program_stop_ms = 50");
-    for protocol in ["claude", "codex", "gemini"] {
+    for protocol in PROTOCOLS {
         for (limit, reason) in [
             ("silenceEndMs", "timed out: it printed nothing"),
             ("turnEndMs", "timed out: the turn took too long"),

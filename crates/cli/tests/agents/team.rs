@@ -1,6 +1,7 @@
 //! A server with the scripted agent behind every provider, and a run on it.
 //!
-//! Every answer and every event that a test reads is checked against its schema on the way.
+//! Every request, answer and event that a test sends or reads is checked against its schema on the
+//! way.
 
 // By path, because other test binaries include this file from their own directory.
 #[path = "contract.rs"]
@@ -144,13 +145,13 @@ impl Team {
         &self,
         method: &str,
         path: &str,
-        body: Option<&Value>,
+        sent: Option<&Value>,
         headers: &[(&str, &str)],
     ) -> Answered {
         let address = self.address();
         let mut stream = TcpStream::connect(&address).unwrap();
         stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-        let text = body.map(Value::to_string).unwrap_or_default();
+        let text = sent.map(Value::to_string).unwrap_or_default();
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {}\r\n",
             text.len()
@@ -167,14 +168,13 @@ impl Team {
         reader.read_to_string(&mut rest).unwrap();
         let (_, body) = rest.split_once("\r\n\r\n").unwrap();
         let body = serde_json::from_str(body).unwrap_or(Value::String(body.to_owned()));
-        if (200..300).contains(&status) {
-            let answer = &body;
-            contract::check_answer(&Exchange {
-                method,
-                path,
-                answer,
-            });
-        }
+        contract::check_exchange(&Exchange {
+            method,
+            path,
+            body: sent,
+            status,
+            answer: &body,
+        });
         Answered { status, body }
     }
 

@@ -37,10 +37,17 @@ impl Bridge {
         writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
     }
 
+    /// The next line, but for those that only say that the program is alive.
     fn read(&mut self) -> Value {
-        let mut line = String::new();
-        self.output.read_line(&mut line).unwrap();
-        serde_json::from_str(&line).unwrap_or_else(|_| panic!("the bridge printed {line:?}"))
+        loop {
+            let mut line = String::new();
+            self.output.read_line(&mut line).unwrap();
+            let read = serde_json::from_str(&line);
+            let value: Value = read.unwrap_or_else(|_| panic!("the bridge printed {line:?}"));
+            if value["type"] != "terminal.output" {
+                return value;
+            }
+        }
     }
 
     /// Sends a prompt and returns the answer.

@@ -1,16 +1,15 @@
 //! What a person does to a single node: stop its turn, reset it, or let it try again.
 
 use crate::effect::Effect;
-use crate::fact::{Fact, NodeChange};
+use crate::fact::NodeChange;
 use crate::ids::{AgentTurnId, NodeId};
 use crate::node::BlockReason;
 use crate::rejection::Rejection;
 use crate::run::Run;
 use crate::turn::TurnStage;
-use crate::words::RunStatus;
 
 use super::turns::AfterStop;
-use super::{Decision, Draft, Surroundings, replies, schedule, turns, verification};
+use super::{Decision, Draft, Surroundings, chat, replies, schedule, turns, verification};
 
 /// Stops the open turn of a node. A node without one stays as it is.
 pub fn interrupt_node(
@@ -133,18 +132,14 @@ pub fn retry_node(
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
     let node = draft.run.node(id).ok_or(Rejection::NodeGone(id))?;
-    let has_failed = node.last_turn.as_ref().is_some_and(|turn| turn.failed);
+    let has_failed = node.last_turn.as_ref().is_some_and(|turn| turn.may_retry);
     let may_retry = has_failed || node.inputs_held;
     if !may_retry || node.turn.is_some() {
         return Err(Rejection::NothingToRetry);
     }
-    // The failure of its last node may have ended the run.
-    if draft.run.status == RunStatus::Failed {
-        draft.record(Fact::RunStatusChanged {
-            status: RunStatus::Running,
-            paused_reason: None,
-        });
-    }
+    // The failure of its last node may have ended the run. In a completed one nothing would start
+    // either, and the inputs would wait unseen.
+    chat::reopen(&mut draft);
     draft.change_node(id, NodeChange::Retried);
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
+use crate::approval::{self, Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
@@ -14,10 +14,11 @@ use crate::run::Run;
 use crate::tool::{ToolCall, ToolOutcome};
 use crate::turn::TurnStage;
 use crate::verification::CallPlace;
-use crate::words::{Provider, Scope, Verdict};
+use crate::words::{GlobalMode, Provider, Scope, Verdict};
 
 use super::output::check_open;
-use super::{Decision, Draft, Surroundings, schedule, tools, turns};
+use super::turns::AfterStop;
+use super::{Decision, Draft, Surroundings, chat, schedule, tools, turns};
 
 /// A program that asks whether it may use a tool.
 #[derive(Debug, Clone)]
@@ -30,6 +31,8 @@ pub struct Permission {
     pub provider_id: Option<String>,
     /// One sentence for the person who decides.
     pub context: String,
+    /// Whether the program can remember a yes for the rest of its session.
+    pub can_allow_always: bool,
 }
 
 /// What became of the question.
@@ -39,7 +42,7 @@ pub enum PermissionAnswer {
     AllowedByRule,
     /// A person must decide.
     Waits(ApprovalId),
-    /// The turn is being stopped, so nothing more is allowed in it.
+    /// The turn is being stopped, or the node may not do it.
     Denied,
 }
 
@@ -54,10 +57,17 @@ pub fn ask_permission(
     check_open(&draft, node, turn)?;
     let call = propose(&mut draft, &permission);
     if is_stopping(&draft, node) {
-        deny_at_once(&mut draft, node, turn, call);
+        deny_at_once(&mut draft, node, turn, call, "the turn is being stopped");
         return Ok(draft.finish(PermissionAnswer::Denied));
     }
-    if draft.run.rules.iter().any(|rule| rule.answers(node, &call)) {
+    // Before the rules: a rule for the whole run must not give a node a right that it lacks.
+    if approval::runs_command(&call.args) && !may_run_commands(&draft, node) {
+        let reason = "this node may not run commands (`runCommands` is false)";
+        deny_at_once(&mut draft, node, turn, call, reason);
+        return Ok(draft.finish(PermissionAnswer::Denied));
+    }
+    if is_allowed_by_rule(&draft, node, &call) {
+        draft.step_turn(node, turn, TurnStep::ToolPending);
         draft.record_in(node, turn, Fact::ToolStarted(call.clone()));
         let resolution = approved_once();
         draft.perform(Effect::AnswerPermission {
@@ -67,9 +77,24 @@ pub fn ask_permission(
         });
         return Ok(draft.finish(PermissionAnswer::AllowedByRule));
     }
-    let subject = ApprovalSubject::ProviderTool;
+    let subject = ApprovalSubject::ProviderTool {
+        can_allow_always: permission.can_allow_always,
+    };
     let approval = request(&mut draft, node, turn, call, subject, permission.context);
     Ok(draft.finish(PermissionAnswer::Waits(approval)))
+}
+
+/// Whether a rule allows a call. The mode of the turn counts, not that of the run: a change of the
+/// mode holds from the next turn on.
+fn is_allowed_by_rule(draft: &Draft<'_>, node: NodeId, call: &ToolCall) -> bool {
+    let mode = mode_of_turn(draft, node);
+    let mut rules = draft.run.rules.iter();
+    rules.any(|rule| rule.answers(node, mode, call))
+}
+
+fn mode_of_turn(draft: &Draft<'_>, node: NodeId) -> GlobalMode {
+    let open = draft.run.node(node).and_then(|node| node.turn.as_ref());
+    open.map_or(draft.run.global_mode, |turn| turn.global_mode)
 }
 
 fn is_stopping(draft: &Draft<'_>, node: NodeId) -> bool {
@@ -77,16 +102,26 @@ fn is_stopping(draft: &Draft<'_>, node: NodeId) -> bool {
     open.is_some_and(|turn| matches!(turn.stage, TurnStage::Interrupting { .. }))
 }
 
-/// Denies a call of a turn that is being stopped. A question to a person would block the node, and
-/// the program would not end before it is answered.
-fn deny_at_once(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId, call: ToolCall) {
-    const STOPPING: &str = "the turn is being stopped";
-    let (tool, outcome) = (call.id, ToolOutcome::abandoned(STOPPING));
+fn may_run_commands(draft: &Draft<'_>, node: NodeId) -> bool {
+    let node = draft.run.node(node);
+    node.is_some_and(|node| node.settings.capabilities.run_commands)
+}
+
+/// Denies a call without asking a person. In a turn that is being stopped a question would block the
+/// node, and the program would not end before it is answered.
+fn deny_at_once(
+    draft: &mut Draft<'_>,
+    node: NodeId,
+    turn: AgentTurnId,
+    call: ToolCall,
+    reason: &str,
+) {
+    let (tool, outcome) = (call.id, ToolOutcome::abandoned(reason));
     draft.record_in(node, turn, Fact::ToolCompleted { tool, outcome });
     draft.perform(Effect::AnswerPermission {
         node,
         call,
-        resolution: Resolution::denied(STOPPING),
+        resolution: Resolution::denied(reason),
     });
 }
 
@@ -112,7 +147,7 @@ pub fn withdraw_permission(
     let is_meant = |approval: &Approval| {
         let provider_id = approval.tool.provider_id.as_ref();
         approval.turn == withdrawn.turn
-            && approval.subject == ApprovalSubject::ProviderTool
+            && matches!(approval.subject, ApprovalSubject::ProviderTool { .. })
             && provider_id == Some(&withdrawn.provider_id)
     };
     let mut open = draft.run.approvals.values();
@@ -220,6 +255,37 @@ pub fn resolve(
     resolution: Resolution,
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
+    record_resolution(&mut draft, id, resolution)?;
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+/// Answers an approval for a person and stops the turn that asked. It is one decision, so that the
+/// program cannot go on between the two.
+pub fn resolve_and_interrupt(
+    run: &Run,
+    around: Surroundings<'_>,
+    id: ApprovalId,
+    resolution: Resolution,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    let approval = record_resolution(&mut draft, id, resolution)?;
+    let node = draft.run.node(approval.node);
+    // A question may outlive its turn, and a later turn must not be stopped for it.
+    let is_open = node.and_then(|node| node.turn.as_ref());
+    if is_open.is_some_and(|turn| turn.id == approval.turn) {
+        let reason = "interrupted by the user";
+        turns::interrupt(&mut draft, approval.node, reason, AfterStop::Hold);
+    }
+    schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+fn record_resolution(
+    draft: &mut Draft<'_>,
+    id: ApprovalId,
+    resolution: Resolution,
+) -> Result<Arc<Approval>, Rejection> {
     let Some(approval) = draft.run.approvals.get(&id).cloned() else {
         let earlier = draft.archive.resolution(id).cloned();
         return Err(earlier.map_or(Rejection::UnknownApproval(id), |earlier| {
@@ -227,12 +293,17 @@ pub fn resolve(
         }));
     };
     // A refused answer leaves the approval open, so that the person can give another one.
-    check_resolution(&draft, &approval, &resolution)?;
+    check_arguments(draft, &approval, &resolution)?;
+    check_scope(&approval, &resolution)?;
     // The rule comes before the answer, so that it holds for whatever the answer sets off.
-    add_rule(&mut draft, &approval, &resolution);
-    close(&mut draft, id, resolution);
-    schedule::start_ready_turns(&mut draft);
-    Ok(draft.finish(()))
+    add_rule(draft, &approval, &resolution);
+    // An answer is a message to the agent, and reopens a run as any other does.
+    let is_question = matches!(approval.subject, ApprovalSubject::Question { .. });
+    if is_question && resolution.verdict != Verdict::Denied {
+        chat::reopen(draft);
+    }
+    close(draft, id, resolution);
+    Ok(approval)
 }
 
 /// Deletes a rule. Later calls like it are asked about again.
@@ -249,7 +320,7 @@ pub fn delete_rule(
     Ok(draft.finish(()))
 }
 
-fn check_resolution(
+fn check_arguments(
     draft: &Draft<'_>,
     approval: &Approval,
     resolution: &Resolution,
@@ -268,7 +339,7 @@ fn check_resolution(
         .ok_or(Rejection::NodeGone(approval.node))?;
     match &approval.subject {
         // They take a yes or a no, but no other arguments.
-        ApprovalSubject::ProviderTool
+        ApprovalSubject::ProviderTool { .. }
             if matches!(node.settings.provider, Provider::Codex | Provider::Gemini) =>
         {
             Err(Rejection::CannotModify(node.program().to_owned()))
@@ -276,24 +347,57 @@ fn check_resolution(
         ApprovalSubject::OrchestrationTool(call) => {
             Err(Rejection::CannotModify(call.tool_name().to_owned()))
         }
-        ApprovalSubject::ProviderTool | ApprovalSubject::Question { .. } => Ok(()),
+        ApprovalSubject::ProviderTool { .. } | ApprovalSubject::Question { .. } => Ok(()),
     }
 }
 
-/// A wider scope makes a rule for later calls like this one.
-fn add_rule(draft: &mut Draft<'_>, approval: &Approval, resolution: &Resolution) {
-    if resolution.scope == Scope::Once || resolution.verdict != Verdict::Approved {
-        return;
+/// Rejects a wider scope that nothing could keep. A person who gives it relies on it.
+fn check_scope(approval: &Approval, resolution: &Resolution) -> Result<(), Rejection> {
+    let has_subject = !matches!(approval.subject, ApprovalSubject::Question { .. });
+    let is_lasting = resolution.is_lasting_consent() && has_subject;
+    if !is_lasting || lasting_matcher(approval, resolution).is_some() {
+        return Ok(());
     }
-    let Some(matcher) = RuleMatcher::for_call(&approval.tool) else {
+    // The program's own memory is that of one node, and it remembers the call that it asked about.
+    let can_remember = matches!(
+        approval.subject,
+        ApprovalSubject::ProviderTool {
+            can_allow_always: true
+        }
+    );
+    match (can_remember, resolution.verdict, resolution.scope) {
+        (true, Verdict::Approved, Scope::Node) => Ok(()),
+        (true, Verdict::Approved, _) => Err(Rejection::NoRulePossible {
+            instead: "approve it once, or for this node (`node`)",
+        }),
+        _ => Err(Rejection::NoRulePossible {
+            instead: "approve it once",
+        }),
+    }
+}
+
+/// What later calls must have in common with an approved one, if its approval is to last.
+fn lasting_matcher(approval: &Approval, resolution: &Resolution) -> Option<RuleMatcher> {
+    let is_of_program = matches!(approval.subject, ApprovalSubject::ProviderTool { .. });
+    let args = resolution.modified_args.as_ref();
+    (is_of_program && resolution.is_lasting_consent())
+        .then(|| RuleMatcher::for_args(args.unwrap_or(&approval.tool.args)))?
+}
+
+/// A wider scope makes a rule for later calls like this one. Where none can be made, the program
+/// remembers the answer.
+fn add_rule(draft: &mut Draft<'_>, approval: &Approval, resolution: &Resolution) {
+    let Some(matcher) = lasting_matcher(approval, resolution) else {
         return;
     };
+    let mode = mode_of_turn(draft, approval.node);
     let rule = Rule {
         id: draft.draw_id(),
         node: (resolution.scope == Scope::Node).then_some(approval.node),
         tool: approval.tool.name.clone(),
         matcher,
         created_at: draft.now(),
+        holds_in_planning: mode == GlobalMode::Planning,
     };
     draft.record(Fact::RuleAdded(rule));
 }
@@ -313,7 +417,7 @@ pub(super) fn close(draft: &mut Draft<'_>, id: ApprovalId, resolution: Resolutio
     // Before the tool starts: clients show the node at work from then on.
     unblock_if_free(draft, node);
     match approval.subject {
-        ApprovalSubject::ProviderTool => {
+        ApprovalSubject::ProviderTool { .. } => {
             if resolution.verdict != Verdict::Denied {
                 let args = resolution.modified_args.clone();
                 let call = ToolCall {

@@ -65,7 +65,7 @@ pub fn chat(
 
 fn check_content(content: &str) -> Result<(), Rejection> {
     if content.trim().is_empty() {
-        return Err(Rejection::Empty("the message"));
+        return Err(Rejection::Empty("content"));
     }
     if content.len() > CHAT_BYTES_MAX {
         return Err(Rejection::TooLarge {
@@ -100,7 +100,7 @@ fn find_receiver(draft: &Draft<'_>, name: Option<&str>) -> Result<NodeId, Reject
 }
 
 /// A run that had ended works again.
-fn reopen(draft: &mut Draft<'_>) {
+pub(super) fn reopen(draft: &mut Draft<'_>) {
     if !matches!(draft.run.status, RunStatus::Completed | RunStatus::Failed) {
         return;
     }
@@ -111,16 +111,19 @@ fn reopen(draft: &mut Draft<'_>) {
     draft.record(Fact::PhaseChanged(Phase::Execute));
 }
 
-/// The first message is the goal of a run that was created without one.
+/// The first message is the goal of a run that was created without one. A title that a person chose
+/// stays.
 fn set_goal(draft: &mut Draft<'_>, content: &str) {
     if draft.run.settings.goal.is_some() {
         return;
     }
-    let settings = RunSettings {
+    let mut settings = RunSettings {
         goal: Some(content.to_owned()),
-        title: title_of(content),
         ..(*draft.run.settings).clone()
     };
+    if settings.title.is_empty() {
+        settings.title = title_of(content);
+    }
     draft.record(Fact::RunConfigured(Box::new(settings)));
 }
 

@@ -17,7 +17,7 @@ use crate::run::{Run, RunLimits};
 use crate::turn::{OpenTurn, TurnStage};
 
 use super::turns::AfterStop;
-use super::{Capacity, Decision, Draft, Surroundings, approvals, schedule, turns};
+use super::{Capacity, Decision, Draft, LastHeard, Surroundings, approvals, schedule, turns};
 
 /// How the reason of a turn begins that took too long.
 pub(super) const TIMED_OUT: &str = "timed out";
@@ -71,7 +71,7 @@ fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
     // Only the most severe thing happens to a turn at a time.
     let overdue = |node: &Node| {
         let turn = node.turn.as_ref()?;
-        let due = turn_deadlines(node, turn, limits).into_iter();
+        let due = turn_deadlines(node, turn, limits, draft.heard()).into_iter();
         let mut passed = due.filter(|(at, _)| *at <= draft.now());
         passed.next().map(|(_, overdue)| (node.id, overdue))
     };
@@ -80,7 +80,12 @@ fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
 
 /// The times at which something happens to a turn, the most severe first. A turn that waits for a
 /// person or for a tool of its own is not silent.
-fn turn_deadlines(node: &Node, turn: &OpenTurn, limits: RunLimits) -> Vec<(Timestamp, Overdue)> {
+fn turn_deadlines(
+    node: &Node,
+    turn: &OpenTurn,
+    limits: RunLimits,
+    heard: &LastHeard,
+) -> Vec<(Timestamp, Overdue)> {
     if let TurnStage::Interrupting { since, .. } = turn.stage {
         let kill_at = Timestamp(since.0.saturating_add(KILL_AFTER_MS));
         return vec![(kill_at, Overdue::Unstoppable)];
@@ -90,8 +95,12 @@ fn turn_deadlines(node: &Node, turn: &OpenTurn, limits: RunLimits) -> Vec<(Times
     let after = |from: Timestamp, ms: u64, is_on: bool, overdue: Overdue| {
         (ms > 0 && is_on).then(|| (Timestamp(from.0.saturating_add(ms)), overdue))
     };
-    let silent_from = turn.last_output_at;
-    let warn = !may_be_silent && !turn.silence_warned;
+    // What was printed before the prompt was sent does not count.
+    let last_byte_at = heard.get(&node.id).copied();
+    let silent_from = turn.last_output_at.max(last_byte_at.unwrap_or_default());
+    // Each silence is warned about once.
+    let is_warned = turn.silence_warned_at.is_some_and(|at| silent_from < at);
+    let warn = !may_be_silent && !is_warned;
     [
         after(turn.started_at, limits.turn_end_ms, true, Overdue::TooLong),
         after(
@@ -151,14 +160,19 @@ fn kill_program(draft: &mut Draft<'_>, node: NodeId) {
 }
 
 /// When [`pass_time`] has something to do next.
-pub fn next_deadline(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> Option<Timestamp> {
+pub fn next_deadline(
+    run: &LiveRun,
+    now: Timestamp,
+    capacity: Capacity<'_>,
+    heard: &LastHeard,
+) -> Option<Timestamp> {
     let approvals = run
         .approvals
         .values()
         .filter_map(|approval| approval.expires_at);
     let nodes = run.nodes().flat_map(|node| {
         let of_turn = node.turn.iter().flat_map(|turn| {
-            let deadlines = turn_deadlines(node, turn, run.settings.limits);
+            let deadlines = turn_deadlines(node, turn, run.settings.limits, heard);
             deadlines.into_iter().map(|(at, _)| at)
         });
         let of_hold = match find_hold(run, node, now, capacity) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use turnkeep_types::{BlobHash, Timestamp};
 
-use super::{Capacity, Decision, Surroundings};
+use super::{Capacity, Decision, LastHeard, Surroundings};
 use crate::artifact::{Artifact, DiffSummary};
 use crate::effect::Effect;
 use crate::fact::{Event, Fact, NodeChange, ShownNode, TurnStep};
@@ -69,6 +69,10 @@ impl<'a> Draft<'a> {
 
     pub(crate) fn capacity(&self) -> Capacity<'a> {
         self.around.capacity
+    }
+
+    pub(crate) fn heard(&self) -> &'a LastHeard {
+        self.around.heard
     }
 
     pub(crate) fn draw_id<T: Uuid>(&mut self) -> T {
@@ -142,6 +146,8 @@ impl<'a> Draft<'a> {
             made: None,
             fact,
         };
+        // Before it is applied: the state must be the one that a replay gives.
+        let event = self.around.secrets.mask_event(event);
         self.run.apply(&event);
         self.events.push(event);
     }
@@ -152,20 +158,42 @@ impl<'a> Draft<'a> {
         owner: ArtifactOwner,
         new: NewArtifact<'_>,
     ) -> ArtifactId {
+        let content = self.around.secrets.mask(new.content);
         let artifact = Artifact {
             id: self.draw_id(),
             node: owner.node,
             kind: new.kind,
             name: new.name.to_owned(),
-            content: BlobHash::of(&new.content),
-            bytes: new.content.len() as u64,
+            content: BlobHash::of(&content),
+            bytes: content.len() as u64,
             created_at: self.now(),
             diff: new.diff,
         };
         let id = artifact.id;
         // In the batch of the event: an artifact without its bytes could not be shown.
-        self.blobs.push(new.content);
+        self.blobs.push(content);
         let created = Fact::ArtifactCreated(Box::new(artifact));
+        self.record_event(owner.node, owner.turn, created);
+        id
+    }
+
+    /// Records a file with the content of another one, which the store has already.
+    pub(crate) fn copy_artifact(
+        &mut self,
+        owner: ArtifactOwner,
+        source: &Artifact,
+        kind: ArtifactKind,
+    ) -> ArtifactId {
+        let copy = Artifact {
+            id: self.draw_id(),
+            node: owner.node,
+            kind,
+            created_at: self.now(),
+            diff: None,
+            ..source.clone()
+        };
+        let id = copy.id;
+        let created = Fact::ArtifactCreated(Box::new(copy));
         self.record_event(owner.node, owner.turn, created);
         id
     }

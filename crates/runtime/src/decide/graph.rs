@@ -88,8 +88,9 @@ pub(super) fn record_node(
 
 /// Checks that a parent may spawn such a node. Returns the depth of the child.
 fn check_parent(run: &LiveRun, parent: &Node, child: &NodeSettings) -> Result<u32, Rejection> {
-    if parent.depth >= run.settings.limits.spawn_depth_max {
-        return Err(Rejection::TooDeep(parent.depth));
+    let depth_max = run.settings.limits.spawn_depth_max;
+    if parent.depth >= depth_max {
+        return Err(Rejection::TooDeep(depth_max));
     }
     if !parent.is_orchestrator() {
         let missing = right_not_held(parent.settings.capabilities, child.capabilities);
@@ -182,7 +183,8 @@ pub fn change_node(
         }
         // The new program gets a recap, because it was not part of the conversation.
         draft.drop_session(id, true);
-        draft.perform(Effect::ResetProgram(id));
+        // The next prompt starts the new one.
+        draft.perform(Effect::EndProgram(id));
     }
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
@@ -262,12 +264,21 @@ pub fn connect(
     Ok(draft.finish(id))
 }
 
-pub(super) fn record_edge(
-    draft: &mut Draft<'_>,
-    request: &EdgeRequest<'_>,
-) -> Result<EdgeId, Rejection> {
-    let from = find_node(&draft.run, request.from)?;
-    let to = find_node(&draft.run, request.to)?;
+/// What an edge will be.
+pub(super) struct CheckedEdge<'a> {
+    from: NodeId,
+    to: NodeId,
+    kind: EdgeKind,
+    label: &'a str,
+}
+
+/// Rejects an edge that the run must not have.
+pub(super) fn check_edge<'a>(
+    run: &LiveRun,
+    request: &EdgeRequest<'a>,
+) -> Result<CheckedEdge<'a>, Rejection> {
+    let from = find_node(run, request.from)?;
+    let to = find_node(run, request.to)?;
     if from.id == to.id {
         return Err(Rejection::EdgeToItself);
     }
@@ -279,19 +290,36 @@ pub(super) fn record_edge(
         EdgeKind::Handoff
     };
     let kind = request.kind.unwrap_or(usual);
-    let (from, to) = (from.id, to.id);
-    // Agents connect what is connected already. A second edge would only confuse people.
-    let mut edges = draft.run.edges.values();
-    let same = edges.find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
-    if let Some(id) = same.map(|edge| edge.id) {
-        return Ok(id);
-    }
     let usual_label = match kind {
         EdgeKind::Handoff => "task",
         EdgeKind::Report => "report",
     };
     let label = request.label.unwrap_or(usual_label);
     check_name("label", label)?;
+    Ok(CheckedEdge {
+        from: from.id,
+        to: to.id,
+        kind,
+        label,
+    })
+}
+
+pub(super) fn record_edge(
+    draft: &mut Draft<'_>,
+    request: &EdgeRequest<'_>,
+) -> Result<EdgeId, Rejection> {
+    let CheckedEdge {
+        from,
+        to,
+        kind,
+        label,
+    } = check_edge(&draft.run, request)?;
+    // Agents connect what is connected already. A second edge would only confuse people.
+    let mut edges = draft.run.edges.values();
+    let same = edges.find(|edge| edge.from == from && edge.to == to && edge.kind == kind);
+    if let Some(id) = same.map(|edge| edge.id) {
+        return Ok(id);
+    }
     let edge = Edge {
         id: draft.draw_id(),
         from,

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::artifact::Artifact;
 use crate::ids::{ArtifactId, EnvelopeId, NodeId, ToolId};
 use crate::input::{Envelope, EnvelopeStatus, Input};
 use crate::live::LiveRun;
@@ -9,8 +10,9 @@ use crate::node::Node;
 use crate::rejection::Rejection;
 use crate::request::MadeId;
 use crate::run::Run;
-use crate::words::{EdgeKind, Expectation};
+use crate::words::{ArtifactKind, EdgeKind, Expectation};
 
+use super::draft::ArtifactOwner;
 use super::gates::{self, Delivered, Delivery};
 use super::{Decision, Draft, Surroundings, find_node, schedule};
 
@@ -18,6 +20,9 @@ use super::{Decision, Draft, Surroundings, find_node, schedule};
 const MESSAGE_BYTES_MAX: usize = 16 << 10;
 /// The longest structured part of an envelope, as JSON.
 const STRUCTURED_BYTES_MAX: usize = 64 << 10;
+
+/// The longest context pack. It stands in the prompt as a whole.
+const CONTEXT_PACK_BYTES_MAX: u64 = 1 << 20;
 
 /// An envelope to send.
 #[derive(Debug, Clone)]
@@ -32,6 +37,7 @@ pub struct Handoff<'a> {
     /// Whether the receiver owes a reply; the direction of the edge decides without one.
     pub expectation: Option<Expectation>,
     pub reply_to: Option<EnvelopeId>,
+    /// What the receiver reads before its task. An artifact of another kind is made a context pack.
     pub context_pack: Option<ArtifactId>,
 }
 
@@ -70,6 +76,9 @@ pub(super) fn record_handoff(
             .artifact(*artifact)
             .ok_or(Rejection::UnknownArtifact(*artifact))?;
     }
+    let pack = handoff.context_pack;
+    let pack = pack.and_then(|pack| draft.archive.artifact(pack)).cloned();
+    check_pack(pack.as_deref())?;
     let from = draft
         .run
         .node(handoff.from)
@@ -81,7 +90,7 @@ pub(super) fn record_handoff(
     let answered = handoff
         .reply_to
         .or_else(|| find_question(&draft.run, from, to));
-    if let Some(question) = handoff.reply_to.filter(|id| !to.unanswered.contains(id)) {
+    if let Some(question) = handoff.reply_to.filter(|id| !may_answer(from, to, *id)) {
         return Err(Rejection::NoSuchQuestion(question));
     }
     let usual = match (route, answered) {
@@ -89,6 +98,11 @@ pub(super) fn record_handoff(
         (Route::Report, _) | (Route::Task, Some(_)) => Expectation::None,
     };
     let (from, to, turn) = (from.id, to.id, from.turn.as_ref().map(|turn| turn.id));
+    let owner = ArtifactOwner {
+        node: Some(from),
+        turn,
+    };
+    let pack = pack.map(|source| make_pack(draft, owner, &source));
     let envelope = Envelope {
         id: draft.draw_id(),
         from,
@@ -100,7 +114,7 @@ pub(super) fn record_handoff(
         status: handoff.status,
         expectation: handoff.expectation.unwrap_or(usual),
         reply_to: answered,
-        context_pack: handoff.context_pack,
+        context_pack: pack,
         synthesized: false,
     };
     let id = envelope.id;
@@ -125,9 +139,38 @@ fn check_sizes(handoff: &Handoff<'_>) -> Result<(), Rejection> {
 /// Rejects a message that no envelope may have.
 pub(super) fn check_message(message: &str) -> Result<(), Rejection> {
     if message.trim().is_empty() {
-        return Err(Rejection::Empty("`message`"));
+        return Err(Rejection::Empty("message"));
     }
     check_size("`message`", message.len(), MESSAGE_BYTES_MAX)
+}
+
+fn check_pack(pack: Option<&Artifact>) -> Result<(), Rejection> {
+    let bytes = pack.map_or(0, |pack| pack.bytes);
+    if bytes <= CONTEXT_PACK_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Rejection::TooLarge {
+        what: "the artifact of `contextRef`",
+        bytes: usize::try_from(bytes).unwrap_or(usize::MAX),
+        max: usize::try_from(CONTEXT_PACK_BYTES_MAX).unwrap_or(usize::MAX),
+        hint: "name it in `artifacts`, and the receiver reads it in parts",
+    })
+}
+
+/// The context pack with the content of an artifact: the artifact itself if it is one, one that was
+/// made before, or a new one.
+fn make_pack(draft: &mut Draft<'_>, owner: ArtifactOwner, source: &Artifact) -> ArtifactId {
+    if source.kind == ArtifactKind::ContextPack {
+        return source.id;
+    }
+    let mut known = draft.archive.artifacts();
+    let made = known.find(|artifact| {
+        artifact.kind == ArtifactKind::ContextPack && artifact.content == source.content
+    });
+    if let Some(made) = made {
+        return made.id;
+    }
+    draft.copy_artifact(owner, source, ArtifactKind::ContextPack)
 }
 
 fn check_size(what: &'static str, bytes: usize, max: usize) -> Result<(), Rejection> {
@@ -175,13 +218,25 @@ fn find_route(run: &LiveRun, from: &Node, to: &Node) -> Result<Route, Rejection>
     Ok(if is_task { Route::Task } else { Route::Report })
 }
 
+/// Whether the receiver waits for an answer to this envelope, or the sender works on it. An answer to
+/// an `optional` question is welcome, but nothing waits for it.
+fn may_answer(from: &Node, to: &Node, question: EnvelopeId) -> bool {
+    let mut read = mail_at_work(from, to);
+    to.unanswered.contains(&question) || read.any(|mail| mail.id == question)
+}
+
+/// The envelopes of the receiver that the sender's open turn consumed. A turn that goes on after an
+/// interrupt still owes what the interrupted one had read.
+fn mail_at_work<'a>(from: &'a Node, to: &'a Node) -> impl Iterator<Item = &'a Envelope> {
+    let consumed = from.turn.iter().flat_map(|turn| &turn.consumed);
+    let read = consumed.filter_map(Input::as_envelope).chain(&from.owed);
+    read.filter(|mail| mail.from == to.id)
+}
+
 /// The question of the receiver that the sender's open turn consumed and has not answered.
 fn find_question(run: &LiveRun, from: &Node, to: &Node) -> Option<EnvelopeId> {
-    // A turn that goes on after an interrupt still owes what the interrupted one had read.
-    let consumed = from.turn.as_ref()?.consumed.iter();
-    let questions = consumed.filter_map(Input::as_envelope).chain(&from.owed);
-    let mut of_receiver = questions.filter(|question| question.from == to.id);
-    let open = of_receiver
+    from.turn.as_ref()?;
+    let open = mail_at_work(from, to)
         .find(|question| to.unanswered.contains(&question.id) && !run.holds_reply_to(question.id));
     open.map(|question| question.id)
 }

@@ -6,7 +6,7 @@
 use bytes::Bytes;
 use serde_json::Value;
 
-use crate::fact::Fact;
+use crate::fact::{Fact, TurnStep};
 use crate::ids::{AgentTurnId, ArtifactId, NodeId};
 use crate::input::Input;
 use crate::node::Node;
@@ -83,9 +83,9 @@ impl Output {
 
 /// The turn that a report belongs to.
 #[derive(Debug, Clone, Copy)]
-struct TurnPlace {
-    node: NodeId,
-    turn: AgentTurnId,
+pub(super) struct TurnPlace {
+    pub(super) node: NodeId,
+    pub(super) turn: AgentTurnId,
 }
 
 /// Rejects a report about a turn that is not open any more.
@@ -180,14 +180,19 @@ fn record_in_turn(draft: &mut Draft<'_>, place: TurnPlace, output: Output) {
             };
             draft.record_in(node, turn, Fact::ToolProposed(call));
         }
-        Output::ToolStarted { provider_id } => start_provider_tool(draft, place, &provider_id),
+        Output::ToolStarted { provider_id } => {
+            if let Some(call) = find_unstarted_tool(draft, node, &provider_id) {
+                draft.step_turn(node, turn, TurnStep::ToolPending);
+                draft.record_in(node, turn, Fact::ToolStarted(call));
+            }
+        }
         Output::ToolCompleted {
             provider_id,
             ok,
             output,
             error,
         } => {
-            let result = ProviderResult { ok, output, error };
+            let result = ToolResult { ok, output, error };
             complete_provider_tool(draft, place, &provider_id, result);
         }
         Output::Usage(usage) => report_usage(draft, node, Some(turn), usage),
@@ -229,18 +234,16 @@ fn find_provider_tool(draft: &Draft<'_>, node: NodeId, provider_id: &str) -> Opt
     open.open_tools.values().find(is_meant).cloned()
 }
 
-fn start_provider_tool(draft: &mut Draft<'_>, place: TurnPlace, provider_id: &str) {
-    let open = find_provider_tool(draft, place.node, provider_id);
-    if let Some(open) = open.filter(|open| open.started_at.is_none()) {
-        draft.record_in(place.node, place.turn, Fact::ToolStarted(open.call));
-    }
+fn find_unstarted_tool(draft: &Draft<'_>, node: NodeId, provider_id: &str) -> Option<ToolCall> {
+    let open = find_provider_tool(draft, node, provider_id)?;
+    open.started_at.is_none().then_some(open.call)
 }
 
-/// What a program said about a call.
-struct ProviderResult {
-    ok: bool,
-    output: Option<String>,
-    error: Option<String>,
+/// How a call ended.
+pub(super) struct ToolResult {
+    pub(super) ok: bool,
+    pub(super) output: Option<String>,
+    pub(super) error: Option<String>,
 }
 
 /// Completes the call that the program names.
@@ -248,15 +251,27 @@ fn complete_provider_tool(
     draft: &mut Draft<'_>,
     place: TurnPlace,
     provider_id: &str,
-    result: ProviderResult,
+    result: ToolResult,
 ) {
     // A program need not say that it started a tool. One that was denied never ran.
-    if result.ok {
-        start_provider_tool(draft, place, provider_id);
+    if result.ok
+        && let Some(call) = find_unstarted_tool(draft, place.node, provider_id)
+    {
+        draft.record_in(place.node, place.turn, Fact::ToolStarted(call));
     }
     let Some(open) = find_provider_tool(draft, place.node, provider_id) else {
         return;
     };
+    complete_tool(draft, place, &open, result);
+}
+
+/// Records the result of a call that is open.
+pub(super) fn complete_tool(
+    draft: &mut Draft<'_>,
+    place: TurnPlace,
+    open: &OpenTool,
+    result: ToolResult,
+) {
     let began_at = open.started_at.unwrap_or(open.proposed_at);
     let duration_ms = draft.now().0.saturating_sub(began_at.0);
     let kept = keep_output(draft, place, result.output);

@@ -46,6 +46,8 @@ pub fn send_prompt(
     let waiting = TurnStep::WaitingForModel {
         prompt: prompt.kind,
         prompt_hash: prompt.stable_hash,
+        forgets: !sources.resumes,
+        base_tree: sources.base_tree.clone(),
     };
     draft.step_turn(node, turn, waiting);
     draft.perform(Effect::SendPrompt {
@@ -65,17 +67,19 @@ fn keep_prompt(
     sent: &Bytes,
 ) {
     let full = Bytes::from(prompt.full_text());
-    let blocks = json!({
+    let mut blocks = json!({
         "system": prompt.system,
         "role": prompt.role,
         "mode": prompt.mode,
         "task": prompt.task,
-        "override": prompt.is_override,
         "kind": prompt.kind.word(),
         "sentHash": BlobHash::of(sent).to_string(),
         "fullHash": BlobHash::of(&full).to_string(),
         "turnId": turn.to_string(),
     });
+    if let Some(own_role) = &prompt.own_role {
+        blocks["override"] = own_role.as_str().into();
+    }
     let mut files = vec![
         ("prompt.full.txt", full),
         ("prompt.blocks.json", Bytes::from(blocks.to_string())),

@@ -106,13 +106,18 @@ pub(super) fn return_mail(draft: &mut Draft<'_>, id: NodeId) -> Vec<Input> {
     dropped
 }
 
-/// Answers the questions in an inbox that is cleared. Their askers would wait for ever.
+/// Answers the questions of a node whose inbox is cleared: those that wait in it, and those that an
+/// interrupted turn has read and that a later turn would have answered. Their askers would wait for
+/// ever.
 pub(super) fn refuse_waiting_questions(draft: &mut Draft<'_>, id: NodeId) {
     let Some(node) = draft.run.node(id) else {
         return;
     };
     let mail = node.inbox.inputs().iter().filter_map(Input::as_envelope);
-    let questions: Vec<Envelope> = mail
+    let questions: Vec<Envelope> = node
+        .owed
+        .iter()
+        .chain(mail)
         .filter(|mail| is_owed(draft, mail) && has_sender(draft, id, mail))
         .cloned()
         .collect();

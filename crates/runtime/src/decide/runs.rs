@@ -1,9 +1,11 @@
 //! The life of a run: created, paused, resumed, ended, and found again after a restart.
 
+use bytes::Bytes;
+
 use crate::approval::Resolution;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{ApprovalId, NodeId};
+use crate::ids::{AgentTurnId, ApprovalId, NodeId};
 use crate::input::{Input, InputId};
 use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
@@ -11,12 +13,15 @@ use crate::request::MadeId;
 use crate::run::{Run, RunSettings};
 use crate::turn::OpenTurn;
 use crate::verification::VerificationTarget;
-use crate::words::{GlobalMode, Mode, NodeStatus, PausedReason, Phase, RunStatus};
+use crate::words::{ArtifactKind, GlobalMode, Mode, NodeStatus, PausedReason, Phase, RunStatus};
 
+use super::draft::{ArtifactOwner, NewArtifact};
 use super::turns::AfterStop;
-use super::{Decision, Draft, Surroundings, approvals, gates, schedule, turns, verification};
+use super::{
+    Decision, DiffTaken, Draft, Surroundings, approvals, gates, schedule, turns, verification,
+};
 
-/// Creates a run. Without a title the goal gives one.
+/// Creates a run. Without a title the goal gives one. It is queued while no turn is free.
 pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings) -> Decision<()> {
     let mut draft = Draft::new(run, around);
     if settings.title.is_empty() {
@@ -24,7 +29,12 @@ pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings
     }
     draft.record(Fact::RunCreated(Box::new(settings)));
     draft.note_made(MadeId::Run);
-    set_status(&mut draft, RunStatus::Running, None);
+    let status = if draft.capacity().turns > 0 {
+        RunStatus::Running
+    } else {
+        RunStatus::Queued
+    };
+    set_status(&mut draft, status, None);
     draft.finish(())
 }
 
@@ -68,6 +78,20 @@ pub fn change_run(
 /// Records a request for its key alone.
 pub fn note_request(run: &Run, around: Surroundings<'_>) -> Decision<()> {
     Draft::new(run, around).finish(())
+}
+
+/// Records the answer to a request of which the run keeps nothing else, so that a repeat gets it again.
+pub fn note_answer(run: &Run, around: Surroundings<'_>, name: &str, answer: Bytes) -> Decision<()> {
+    let mut draft = Draft::new(run, around);
+    let report = NewArtifact {
+        kind: ArtifactKind::Report,
+        name,
+        content: answer,
+        diff: None,
+    };
+    let artifact = draft.create_artifact(ArtifactOwner::default(), report);
+    draft.note_made(MadeId::Artifact(artifact));
+    draft.finish(())
 }
 
 /// Rejects moves that make no sense. The same status again is no move.
@@ -160,6 +184,15 @@ pub struct Restart<'a> {
     pub resume: bool,
     /// Programs whose sessions can be resumed by name.
     pub resumable_programs: &'a [String],
+    /// What the turns changed that were open.
+    pub changes: &'a [LostChanges],
+}
+
+/// What a turn changed that was open when the server stopped.
+#[derive(Debug, Clone)]
+pub struct LostChanges {
+    pub turn: AgentTurnId,
+    pub diff: DiffTaken,
 }
 
 /// Ends the turns that were open when the server stopped. Their programs are gone.
@@ -168,8 +201,9 @@ pub struct Restart<'a> {
 /// the inbox. So no input is lost and none is consumed twice.
 pub fn restart(run: &Run, around: Surroundings<'_>, restart: Restart<'_>) -> Decision<()> {
     let mut draft = Draft::new(run, around);
-    let was_running = draft.run.status == RunStatus::Running;
-    if was_running && !restart.resume {
+    // A queued run would begin to work by itself, too.
+    let would_work = matches!(draft.run.status, RunStatus::Running | RunStatus::Queued);
+    if would_work && !restart.resume {
         set_status(
             &mut draft,
             RunStatus::Paused,
@@ -216,12 +250,20 @@ fn end_lost_turn(draft: &mut Draft<'_>, id: NodeId, restart: Restart<'_>) {
     };
     turns::close_text(draft, id, &lost.open, true);
     turns::close_tools(draft, id, lost.open.id, "the server was restarted");
+    let mut changes = restart.changes.iter();
+    let changes = changes.find(|changes| changes.turn == lost.open.id);
+    if let Some(LostChanges { turn, diff }) = changes {
+        turns::record_diff(draft, id, *turn, diff);
+    }
     draft.step_turn(id, lost.open.id, interrupted);
     // The program that asked is gone, so an answer would reach no one.
     for approval in lost.approvals {
         approvals::close(draft, approval, Resolution::denied("provider-restarted"));
     }
     rest_interrupted(draft, id);
+    if let Some(LostChanges { turn, diff }) = changes {
+        turns::block_violator(draft, id, *turn, &diff.summary.violations);
+    }
     if lost.can_resume {
         turns::send_continue_note(draft, id);
     }

@@ -6,6 +6,7 @@
 use turnkeep_types::Timestamp;
 
 use crate::artifact::Workspace;
+use crate::branch_name::branch_name;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::hold::{Hold, find_capacity_hold, find_hold};
@@ -13,15 +14,15 @@ use crate::ids::{AgentTurnId, NodeId};
 use crate::input::InputId;
 use crate::live::LiveRun;
 use crate::node::Node;
+use crate::rejection::Rejection;
+use crate::run::Run;
 use crate::words::{GlobalMode, Mode, Phase, RunStatus, TurnCause, WorkspaceKind};
 
-use super::{Capacity, Draft};
-
-/// How many characters of an id a branch name has.
-const SHORT_ID_CHARACTERS: usize = 8;
+use super::{Capacity, Decision, Draft, Surroundings};
 
 /// Starts turns until no node is ready. A quiet run in AUTO mode prompts its orchestrators.
 pub(super) fn start_ready_turns(draft: &mut Draft<'_>) {
+    leave_queue(draft);
     // One after the other: each start takes room that the next node may have needed.
     while let Some(node) = next_ready_node(draft) {
         let consumed = draft.run.node(node).map(|node| node.inbox.ids());
@@ -29,6 +30,16 @@ pub(super) fn start_ready_turns(draft: &mut Draft<'_>) {
     }
     if is_quiet(&draft.run, draft.now()) {
         start_auto_turns(draft);
+    }
+}
+
+/// A queued run begins to work when a turn is free.
+fn leave_queue(draft: &mut Draft<'_>) {
+    if draft.run.status == RunStatus::Queued && draft.capacity().turns > 0 {
+        draft.record(Fact::RunStatusChanged {
+            status: RunStatus::Running,
+            paused_reason: None,
+        });
     }
 }
 
@@ -99,7 +110,9 @@ pub fn waits_for_capacity(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>)
             None | Some(Hold::ServerFull | Hold::ProgramFull | Hold::ProgramParked)
         )
     };
-    run.nodes().any(waits) || (is_quiet(run, now) && !orchestrators(run).is_empty())
+    run.status == RunStatus::Queued
+        || run.nodes().any(waits)
+        || (is_quiet(run, now) && !orchestrators(run).is_empty())
 }
 
 fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: Vec<InputId>) {
@@ -132,25 +145,48 @@ fn start_turn(draft: &mut Draft<'_>, node: NodeId, cause: TurnCause, consumed: V
 }
 
 /// Where a node works. It is chosen at the node's first turn and never changes: a program that was
-/// moved would look for its files in the wrong place.
+/// moved would look for its files in the wrong place. Only the branch of a worktree may be another
+/// one, when the worktree was removed and is made again.
 fn fix_workspace(draft: &mut Draft<'_>, id: NodeId) -> Option<Workspace> {
     let node = draft.run.node(id)?;
-    if let Some(workspace) = &node.workspace {
-        return Some(workspace.clone());
-    }
-    let workspace = if needs_worktree(draft, node) {
-        Workspace {
-            kind: WorkspaceKind::Worktree,
-            branch: Some(branch_name(draft, node)),
+    let kind = match &node.workspace {
+        Some(workspace)
+            if workspace.kind == WorkspaceKind::Shared || workspace.branch.is_some() =>
+        {
+            return Some(workspace.clone());
         }
-    } else {
-        Workspace {
-            kind: WorkspaceKind::Shared,
-            branch: None,
-        }
+        Some(workspace) => workspace.kind,
+        None if needs_worktree(draft, node) => WorkspaceKind::Worktree,
+        None => WorkspaceKind::Shared,
+    };
+    let workspace = Workspace {
+        kind,
+        branch: (kind == WorkspaceKind::Worktree).then(|| branch_name(draft.run.id, node)),
     };
     draft.change_node(id, NodeChange::WorkspaceFixed(workspace.clone()));
     Some(workspace)
+}
+
+/// Records the branch of a node's worktree, as the repository has it: another one than the wanted one
+/// if that was taken, and none while the worktree is gone.
+pub fn set_branch(
+    run: &Run,
+    around: Surroundings<'_>,
+    id: NodeId,
+    branch: Option<&str>,
+) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    let node = draft.run.node(id).ok_or(Rejection::NodeGone(id))?;
+    let worktree = node.workspace.as_ref();
+    let worktree = worktree.filter(|workspace| workspace.kind == WorkspaceKind::Worktree);
+    if worktree.is_some_and(|workspace| workspace.branch.as_deref() != branch) {
+        let workspace = Workspace {
+            kind: WorkspaceKind::Worktree,
+            branch: branch.map(str::to_owned),
+        };
+        draft.change_node(id, NodeChange::WorkspaceFixed(workspace));
+    }
+    Ok(draft.finish(()))
 }
 
 fn needs_worktree(draft: &Draft<'_>, node: &Node) -> bool {
@@ -160,14 +196,4 @@ fn needs_worktree(draft: &Draft<'_>, node: &Node) -> bool {
     let mut others = draft.run.nodes().filter(|other| other.id != node.id);
     let has_other_writer = others.any(|other| other.settings.capabilities.write_code);
     draft.around.has_repository && (is_restricted || (capabilities.write_code && has_other_writer))
-}
-
-fn branch_name(draft: &Draft<'_>, node: &Node) -> String {
-    let short = |id: String| id.chars().take(SHORT_ID_CHARACTERS).collect::<String>();
-    let run = short(draft.run.id.to_string());
-    // Person and `git branch` know the alias; the id says nothing to them.
-    match &node.settings.alias {
-        Some(alias) => format!("turnkeep/{run}/{alias}"),
-        None => format!("turnkeep/{run}/{}", short(node.id.to_string())),
-    }
 }

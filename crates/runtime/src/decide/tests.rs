@@ -36,11 +36,12 @@ use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, EnvelopeId, NodeId, ToolId};
 use crate::input::{Input, InputId};
 use crate::node::{Capabilities, NodeSettings, Permissions};
-use crate::orchestration::{OrchestrationCall, SpawnNode};
+use crate::orchestration::{CreateEdge, OrchestrationCall, SpawnNode};
 use crate::prompt::PromptSources;
 use crate::record;
 use crate::run::Run;
 use crate::run::{RunLimits, RunSettings};
+use crate::secrets::Secrets;
 use crate::turn::TurnEnd;
 use crate::usage::{Budget, Usage};
 use crate::verification::VerificationTarget;
@@ -54,9 +55,13 @@ struct Scenario {
     /// The log as it is read back from its stored form.
     stored: Vec<Event>,
     effects: Vec<Effect>,
+    /// The contents of the artifacts of the last decision.
+    blobs: Vec<Bytes>,
     ids: IdSource,
     now: Timestamp,
     free_turns: u32,
+    heard: LastHeard,
+    secrets: Secrets,
     parked: Vec<String>,
     has_repository: bool,
     /// Whether everything is checked after each decision. A long story checks only its end.
@@ -125,11 +130,14 @@ impl Scenario {
             log: Vec::new(),
             stored: Vec::new(),
             effects: Vec::new(),
+            blobs: Vec::new(),
             ids,
             now: Timestamp(1_000_000),
             free_turns: 8,
             parked: Vec::new(),
             has_repository: true,
+            heard: LastHeard::new(),
+            secrets: Secrets::default(),
             checks_each_decision: true,
         };
         scenario
@@ -152,6 +160,8 @@ impl Scenario {
                 full_programs: &[],
             },
             has_repository: self.has_repository,
+            heard: &self.heard,
+            secrets: &self.secrets,
             request: None,
         };
         let decision = decide(&self.run, around)?;
@@ -162,6 +172,7 @@ impl Scenario {
         let new = self.log.iter().skip(self.stored.len());
         self.stored.extend(new.map(read_back));
         self.effects = decision.effects;
+        self.blobs = decision.blobs;
         if self.checks_each_decision {
             self.check();
         }
@@ -407,6 +418,7 @@ fn ask(scenario: &mut Scenario, node: NodeId, command: &str) -> PermissionAnswer
         args: json!({"cmd": command}),
         provider_id: None,
         context: format!("runs {command}"),
+        can_allow_always: false,
     };
     scenario
         .take(|run, around| ask_permission(run, around, permission))

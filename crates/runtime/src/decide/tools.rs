@@ -14,7 +14,7 @@ use crate::node::Node;
 use crate::orchestration::{CreateEdge, OrchestrationCall, SendHandoff, SpawnNode};
 use crate::rejection::Rejection;
 use crate::run::Run;
-use crate::tool::{ToolCall, ToolOutcome};
+use crate::tool::ToolCall;
 use crate::turn::TurnStage;
 use crate::verification::CallPlace;
 use crate::words::MessageRole;
@@ -22,11 +22,10 @@ use crate::words::MessageRole;
 use super::gates::{self, Delivered};
 use super::graph::{EdgeRequest, NodeRequest};
 use super::handoffs::{Handoff, RecordedHandoff};
-use super::output::check_open;
+use super::output::{self, ToolResult, TurnPlace, check_open};
 use super::verification::Claimed;
 use super::{
-    Decision, Draft, Surroundings, approvals, find_node, graph, handoffs, schedule, turns,
-    verification,
+    Decision, Draft, Surroundings, approvals, graph, handoffs, schedule, turns, verification,
 };
 
 /// A call by an agent.
@@ -125,11 +124,10 @@ fn check_call(
             }
         }
         OrchestrationCall::CreateEdge(edge) => {
-            find_node(&draft.run, &edge.from)?;
-            find_node(&draft.run, &edge.to)?;
+            graph::check_edge(&draft.run, &edge_request(edge))?;
         }
         OrchestrationCall::AskUser { question, .. } if question.trim().is_empty() => {
-            return Err(Rejection::Empty("`question`"));
+            return Err(Rejection::Empty("question"));
         }
         OrchestrationCall::CompleteRun { .. } => verification::check_claim(draft, caller)?,
         OrchestrationCall::AskUser { .. } | OrchestrationCall::SendHandoff(_) => {}
@@ -243,14 +241,17 @@ fn plain_edge<'a>(from: &'a str, to: &'a str) -> EdgeRequest<'a> {
     }
 }
 
-fn create_edge(draft: &mut Draft<'_>, edge: &CreateEdge) -> Result<Value, Rejection> {
-    let request = EdgeRequest {
+fn edge_request(edge: &CreateEdge) -> EdgeRequest<'_> {
+    EdgeRequest {
         kind: edge.kind,
         label: edge.label.as_deref(),
         bidirectional: edge.bidirectional,
         ..plain_edge(&edge.from, &edge.to)
-    };
-    let edge = graph::record_edge(draft, &request)?;
+    }
+}
+
+fn create_edge(draft: &mut Draft<'_>, edge: &CreateEdge) -> Result<Value, Rejection> {
+    let edge = graph::record_edge(draft, &edge_request(edge))?;
     Ok(json!({"edgeId": edge.to_string()}))
 }
 
@@ -356,22 +357,15 @@ pub(super) fn complete_call(
         .run
         .node(place.node)
         .and_then(|node| node.turn.as_ref());
-    if !open.is_some_and(|turn| turn.open_tools.contains_key(&place.tool)) {
+    let tool = open.and_then(|turn| turn.open_tools.get(&place.tool));
+    let Some(tool) = tool.cloned() else {
         return;
-    }
-    let outcome = match result {
-        Ok(value) => ToolOutcome {
-            ok: true,
-            output: Some(value.to_string()),
-            error: None,
-            ..ToolOutcome::abandoned("")
-        },
-        Err(reason) => ToolOutcome::abandoned(reason),
     };
-    let tool = place.tool;
-    draft.record_in(
-        place.node,
-        place.turn,
-        Fact::ToolCompleted { tool, outcome },
-    );
+    let result = ToolResult {
+        ok: result.is_ok(),
+        output: result.as_ref().ok().map(Value::to_string),
+        error: result.as_ref().err().cloned(),
+    };
+    let CallPlace { node, turn, .. } = place;
+    output::complete_tool(draft, TurnPlace { node, turn }, &tool, result);
 }

@@ -14,8 +14,8 @@ use crate::approval::{ApprovalSubject, Resolution};
 use crate::artifact::DiffSummary;
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, NodeId, ToolId};
-use crate::input::{Input, InputId, Message};
+use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, EventId, NodeId, ToolId, Uuid as _};
+use crate::input::{CONTINUE_NOTE, Input, InputId, Message};
 use crate::node::{BlockReason, Node};
 use crate::rejection::Rejection;
 use crate::run::Run;
@@ -32,9 +32,9 @@ use super::{
     Decision, Draft, Surroundings, approvals, gates, limits, replies, schedule, verification,
 };
 
-/// The pauses before an unavailable provider is tried again.
+/// The pauses before an unavailable provider is tried again. Each is up to a fifth longer, so that
+/// nodes that were refused together do not come back together.
 const RETRY_PAUSES_MS: [u64; 3] = [2_000, 8_000, 30_000];
-const CONTINUE_NOTE: &str = "Your last turn was interrupted. Continue where you stopped.";
 /// How long a provider is left alone that did not say when it takes more.
 const PARKED_MS: u64 = 15 * 60 * 1000;
 
@@ -161,8 +161,9 @@ fn finish_turn(draft: &mut Draft<'_>, end: &ProgramEnd) {
     // before the end.
     close_open_parts(draft, end, failure.as_deref());
     let changes = !end.diff.patch.is_empty();
-    let diff = record_diff(draft, end);
-    let plan = plan_rest(draft, end, changes);
+    let diff = record_diff(draft, end.node, end.turn, &end.diff);
+    let jitter = draft.draw_id();
+    let plan = plan_rest(draft, end, changes, jitter);
     // A turn that is tried again may still answer its questions.
     if !plan.tries_again {
         replies::send_owed_replies(draft, end, diff);
@@ -263,7 +264,7 @@ fn approvals_to_close(draft: &Draft<'_>, end: &ProgramEnd) -> Vec<ApprovalId> {
         .filter(|approval| approval.turn == end.turn);
     of_turn
         .filter(|approval| match approval.subject {
-            ApprovalSubject::ProviderTool => true,
+            ApprovalSubject::ProviderTool { .. } => true,
             ApprovalSubject::OrchestrationTool(_) => !has_completed,
             ApprovalSubject::Question { .. } => false,
         })
@@ -272,18 +273,23 @@ fn approvals_to_close(draft: &Draft<'_>, end: &ProgramEnd) -> Vec<ApprovalId> {
 }
 
 /// Every turn has a diff, also one that changed nothing.
-fn record_diff(draft: &mut Draft<'_>, end: &ProgramEnd) -> ArtifactId {
+pub(super) fn record_diff(
+    draft: &mut Draft<'_>,
+    node: NodeId,
+    turn: AgentTurnId,
+    diff: &DiffTaken,
+) -> ArtifactId {
     let summary = DiffSummary {
-        turn: Some(end.turn),
-        ..end.diff.summary.clone()
+        turn: Some(turn),
+        ..diff.summary.clone()
     };
     let new = NewArtifact {
         kind: ArtifactKind::Diff,
         name: "diff.patch",
-        content: end.diff.patch.clone(),
+        content: diff.patch.clone(),
         diff: Some(summary),
     };
-    draft.create_artifact(ArtifactOwner::turn(end.node, end.turn), new)
+    draft.create_artifact(ArtifactOwner::turn(node, turn), new)
 }
 
 /// How a turn is recorded as ended, and what becomes of its node.
@@ -295,7 +301,13 @@ struct RestPlan {
     tries_again: bool,
 }
 
-fn plan_rest(draft: &Draft<'_>, end: &ProgramEnd, changed_files: bool) -> RestPlan {
+/// `jitter` is a random number that the plan may use.
+fn plan_rest(
+    draft: &Draft<'_>,
+    end: &ProgramEnd,
+    changed_files: bool,
+    jitter: EventId,
+) -> RestPlan {
     let node = draft.run.node(end.node);
     let Some((node, open)) = node.and_then(|node| Some((node, node.turn.as_ref()?))) else {
         return plan_failure("the turn is gone".to_owned());
@@ -313,7 +325,7 @@ fn plan_rest(draft: &Draft<'_>, end: &ProgramEnd, changed_files: bool) -> RestPl
         },
         TurnEnd::Interrupted { reason, requeue } => plan_interrupt(node, open, reason, *requeue),
         TurnEnd::Failed { reason } => plan_failure(reason.clone()),
-        TurnEnd::Unavailable { reason } => plan_retry(draft.now(), open, reason),
+        TurnEnd::Unavailable { reason } => plan_retry(draft.now(), open, reason, jitter),
         TurnEnd::RateLimited { until } => {
             let parked_until = Timestamp(draft.now().0.saturating_add(PARKED_MS));
             plan_parking(open, until.unwrap_or(parked_until))
@@ -335,6 +347,7 @@ fn sign(end: &ProgramEnd, open: &OpenTurn, changed_files: bool) -> TurnSignature
     let is_auto = open.cause == TurnCause::Auto;
     TurnSignature {
         output: BlobHash::of(mask_output(text).as_bytes()),
+        tools: open.tools_signature,
         diff: changed_files.then(|| BlobHash::of(&end.diff.patch)),
         may_repeat: end.only_waited || open.consumed.iter().any(Input::is_chat),
         made_artifact: open.progress.made_artifact,
@@ -345,7 +358,11 @@ fn sign(end: &ProgramEnd, open: &OpenTurn, changed_files: bool) -> TurnSignature
 fn plan_interrupt(node: &Node, open: &OpenTurn, reason: &str, requeue: bool) -> RestPlan {
     // Inputs that no program has seen are never consumed.
     let is_unseen = requeue || open.prompt.is_none();
-    let requeued = if is_unseen {
+    // The session went during the turn, with its provider: the next one has read nothing.
+    let has_lost_session = node.session.was_lost;
+    let is_forgotten = open.continues_later() && open.forgets;
+    let begins_again = is_unseen || has_lost_session || is_forgotten;
+    let requeued = if begins_again {
         ids_of(&open.consumed)
     } else {
         Vec::new()
@@ -362,7 +379,7 @@ fn plan_interrupt(node: &Node, open: &OpenTurn, reason: &str, requeue: bool) -> 
             status: NodeStatus::Idle,
             summary: shorten(reason),
         },
-        tries_again: is_unseen,
+        tries_again: begins_again,
     }
 }
 
@@ -382,19 +399,21 @@ fn plan_failure(reason: String) -> RestPlan {
 }
 
 /// An unavailable provider is tried again, but not after a tool ran: the tool would run twice.
-fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str) -> RestPlan {
+fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str, jitter: EventId) -> RestPlan {
     let attempt = usize::try_from(open.attempt).unwrap_or(usize::MAX);
     let pause = RETRY_PAUSES_MS.get(attempt.saturating_sub(1));
     let Some(pause) = pause.filter(|_| !open.progress.ran_tool) else {
         return plan_failure(reason.to_owned());
     };
+    let longer = jitter.bits() % u128::from(pause / 5 + 1);
+    let pause = pause + u64::try_from(longer).unwrap_or(0);
     RestPlan {
         step: TurnStep::Failed {
             detail: reason.to_owned(),
             requeued: ids_of(&open.consumed),
         },
         change: NodeChange::Parked {
-            retry_at: Timestamp(now.0.saturating_add(*pause)),
+            retry_at: Timestamp(now.0.saturating_add(pause)),
             summary: shorten(&format!("tries again: {reason}")),
         },
         tries_again: true,
@@ -420,11 +439,17 @@ fn plan_parking(open: &OpenTurn, retry_at: Timestamp) -> RestPlan {
 /// Records the node at rest, or blocked when it wrote what it may not write.
 fn rest(draft: &mut Draft<'_>, end: &ProgramEnd, plan: RestPlan) {
     draft.change_node(end.node, plan.change);
-    let violations = &end.diff.summary.violations;
-    let workspace = draft
-        .run
-        .node(end.node)
-        .and_then(|node| node.workspace.as_ref());
+    block_violator(draft, end.node, end.turn, &end.diff.summary.violations);
+}
+
+/// Blocks a node that wrote files of a shared directory that it may not write.
+pub(super) fn block_violator(
+    draft: &mut Draft<'_>,
+    id: NodeId,
+    turn: AgentTurnId,
+    violations: &[String],
+) {
+    let workspace = draft.run.node(id).and_then(|node| node.workspace.as_ref());
     let is_shared = workspace.is_some_and(|workspace| workspace.kind == WorkspaceKind::Shared);
     // In a worktree of its own the server has restored the files already.
     if violations.is_empty() || !is_shared {
@@ -432,9 +457,8 @@ fn rest(draft: &mut Draft<'_>, end: &ProgramEnd, plan: RestPlan) {
     }
     let paths: BTreeSet<String> = violations.iter().cloned().collect();
     let summary = describe_violation(&paths);
-    let turn = end.turn;
     let reason = BlockReason::Violation { turn, paths };
-    draft.change_node(end.node, NodeChange::Blocked { reason, summary });
+    draft.change_node(id, NodeChange::Blocked { reason, summary });
 }
 
 pub(super) fn describe_violation(paths: &BTreeSet<String>) -> String {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::effect::{Effect, VerifyPlace};
 use crate::fact::{Fact, NodeChange};
 use crate::ids::{NodeId, VerificationId};
-use crate::input::{Envelope, EnvelopeStatus, Input};
+use crate::input::{CLAIM_AGAIN_NOTE, Envelope, EnvelopeStatus, Input};
 use crate::live::LiveRun;
 use crate::node::Node;
 use crate::rejection::Rejection;
@@ -25,11 +25,7 @@ use crate::words::{ArtifactKind, Expectation, GlobalMode, MessageRole, Phase, Ru
 
 use super::draft::{ArtifactOwner, NewArtifact};
 use super::tools::{answer_call, complete_call, refuse_call};
-use super::{Decision, Draft, Surroundings, gates, schedule, turns};
-
-/// The note to a claimer whose verification a restart of the server has ended.
-const CLAIM_AGAIN: &str =
-    "The verification of your claim was interrupted. Call complete_run again.";
+use super::{Decision, DiffTaken, Draft, Surroundings, gates, schedule, turns};
 
 const DOCS_UNDER_WAY: &str = "the run is verified, and its documents are being brought up to date";
 
@@ -46,6 +42,8 @@ pub struct VerificationEnd {
     /// Names the failing command, its exit code and its masked output in words for people, so that
     /// the same failure is recognized.
     pub signature: String,
+    /// What the run changed, if [`hands_over_changes`] asks for it.
+    pub changes: Option<DiffTaken>,
 }
 
 /// Starts a verification of the run for a person (`POST …/verify`). The run is not completed by it.
@@ -140,8 +138,10 @@ pub(super) fn claim_completion(draft: &mut Draft<'_>, place: CallPlace, summary:
     let summary = shorten(summary);
     // Recorded before the verdict: the claim counts as progress, whatever becomes of it.
     draft.record_in(node, turn, Fact::CompletionClaimed { tool, summary });
-    if draft.run.settings.verify.is_empty() {
-        finish_run(draft, node);
+    // The docs node needs the changes, which only the server knows. So it verifies the run even if
+    // there is no command.
+    if draft.run.settings.verify.is_empty() && !hands_over_changes(&draft.run) {
+        finish_run(draft, node, None);
         return Claimed::Accepted;
     }
     let verification = draft.draw_id();
@@ -218,7 +218,7 @@ fn judge_claim(
             "the verification passed, but {reason}, then call complete_run again"
         ));
     }
-    finish_run(draft, claimer);
+    finish_run(draft, claimer, end.changes.clone());
     Ok(json!({"accepted": true}))
 }
 
@@ -278,7 +278,12 @@ pub(super) fn end_lost(draft: &mut Draft<'_>) {
     draft.record(Fact::PhaseChanged(Phase::Execute));
     let claimer = claim.and_then(|claim| draft.run.node(claim.node));
     if let Some(claimer) = claimer.map(|node| node.id) {
-        turns::send_message(draft, claimer, MessageRole::System, CLAIM_AGAIN.to_owned());
+        turns::send_message(
+            draft,
+            claimer,
+            MessageRole::System,
+            CLAIM_AGAIN_NOTE.to_owned(),
+        );
     }
 }
 
@@ -316,24 +321,53 @@ fn daemon_envelope(draft: &mut Draft<'_>, from: NodeId, to: NodeId, message: Str
     }
 }
 
+/// The node that brings the documents up to date before the run is completed. A plan changes no
+/// code, so there is nothing to document in PLANNING.
+fn find_docs_node(run: &LiveRun) -> Option<NodeId> {
+    let docs = run.settings.docs_node;
+    docs.filter(|docs| run.node(*docs).is_some() && run.global_mode == GlobalMode::Implementation)
+}
+
+/// Whether a passed verification must say what the run changed: the docs node gets it.
+pub fn hands_over_changes(run: &LiveRun) -> bool {
+    find_docs_node(run).is_some()
+}
+
 /// Completes the run, after its documents are brought up to date if it has a node for that.
-fn finish_run(draft: &mut Draft<'_>, claimer: NodeId) {
-    let docs_node = draft
-        .run
-        .settings
-        .docs_node
-        .filter(|docs| draft.run.node(*docs).is_some());
-    // A plan changes no code, so there is nothing to document.
-    match docs_node.filter(|_| draft.run.global_mode == GlobalMode::Implementation) {
-        Some(docs) => {
-            draft.record(Fact::PhaseChanged(Phase::DocsSync));
-            let message = "The run is verified. Bring the documents up to date.".to_owned();
-            let envelope = daemon_envelope(draft, claimer, docs, message);
-            draft.record_for(claimer, Fact::EnvelopeSent(Box::new(envelope)));
-            draft.change_node(docs, NodeChange::InboxCounted);
-        }
+fn finish_run(draft: &mut Draft<'_>, claimer: NodeId, changes: Option<DiffTaken>) {
+    match find_docs_node(&draft.run) {
+        Some(docs) => hand_over_changes(draft, claimer, docs, changes),
         None => complete_run(draft),
     }
+}
+
+/// Gives the docs node everything that the run changed.
+fn hand_over_changes(
+    draft: &mut Draft<'_>,
+    claimer: NodeId,
+    docs: NodeId,
+    changes: Option<DiffTaken>,
+) {
+    draft.record(Fact::PhaseChanged(Phase::DocsSync));
+    let diff = changes.map(|changes| {
+        let new = NewArtifact {
+            kind: ArtifactKind::Diff,
+            name: "changes.patch",
+            content: changes.patch,
+            diff: Some(changes.summary),
+        };
+        draft.create_artifact(ArtifactOwner::default(), new)
+    });
+    let message = match diff {
+        Some(_) => "The run is verified. Bring the documents up to date with its changes.",
+        None => "The run is verified. Bring the documents up to date.",
+    };
+    let envelope = Envelope {
+        artifacts: diff.into_iter().collect(),
+        ..daemon_envelope(draft, claimer, docs, message.to_owned())
+    };
+    draft.record_for(claimer, Fact::EnvelopeSent(Box::new(envelope)));
+    draft.change_node(docs, NodeChange::InboxCounted);
 }
 
 fn complete_run(draft: &mut Draft<'_>) {

@@ -13,7 +13,7 @@ use crate::ids::{AgentTurnId, EnvelopeId};
 use crate::input::{Envelope, Input, InputId};
 use crate::node::{BlockReason, Node, NodeSettings, Session};
 use crate::stall::StallHistory;
-use crate::turn::{EndedTurn, OpenTurn, TurnProgress, TurnStage, shorten};
+use crate::turn::{EndedTurn, OpenTurn, TurnProgress, TurnResult, TurnStage, shorten};
 use crate::words::{Expectation, NodeStatus, TurnCause};
 
 pub(super) fn change_node(node: &mut Node, at: Timestamp, change: &NodeChange) {
@@ -25,7 +25,11 @@ pub(super) fn change_node(node: &mut Node, at: Timestamp, change: &NodeChange) {
         NodeChange::InboxCounted => {}
         NodeChange::InboxCleared => drop(node.inbox.remove_all()),
         NodeChange::Retried => retry(node),
-        NodeChange::TurnOpened => node.status = NodeStatus::Running,
+        NodeChange::TurnOpened => {
+            node.status = NodeStatus::Running;
+            // It said what the last turn did, or why it failed.
+            node.summary.clear();
+        }
         NodeChange::Blocked { reason, summary } => {
             node.status = NodeStatus::Blocked;
             node.block = Some(reason.clone());
@@ -37,12 +41,14 @@ pub(super) fn change_node(node: &mut Node, at: Timestamp, change: &NodeChange) {
             node.block = None;
             node.status = *status;
             node.summary.clone_from(summary);
+            give_up_attempts(node);
         }
         NodeChange::Parked { retry_at, summary } => {
             // Not failed: nothing is wrong with the node, and a person need not act.
             node.status = NodeStatus::Idle;
             node.retry_at = Some(*retry_at);
             node.summary.clone_from(summary);
+            count_attempt(node);
         }
         NodeChange::Interrupting {
             reason,
@@ -92,6 +98,8 @@ fn unblock(node: &mut Node) {
     if node.block.take() == Some(BlockReason::Stall) {
         node.stalls = StallHistory::default();
     }
+    // It said what the node waited for.
+    node.summary.clear();
     node.status = if node.turn.is_some() {
         NodeStatus::Running
     } else {
@@ -102,8 +110,8 @@ fn unblock(node: &mut Node) {
 /// Lets inputs start again: those of a failed turn, or those that a person stopped.
 fn retry(node: &mut Node) {
     node.inputs_held = false;
-    if let Some(last) = node.last_turn.as_mut().filter(|last| last.failed) {
-        last.failed = false;
+    if let Some(last) = node.last_turn.as_mut().filter(|last| last.may_retry) {
+        last.may_retry = false;
         node.inbox.put_back(std::mem::take(&mut last.consumed));
     }
 }
@@ -121,6 +129,8 @@ pub(super) fn step_turn(
         TurnStep::WaitingForModel {
             prompt,
             prompt_hash,
+            forgets,
+            base_tree,
         } => {
             // Recorded when the prompt is sent, so that the next turn can send only what is new.
             node.session.prompt_hash = Some(*prompt_hash);
@@ -128,6 +138,8 @@ pub(super) fn step_turn(
             if let Some(open) = &mut node.turn {
                 open.stage = TurnStage::Working;
                 open.prompt = Some(*prompt);
+                open.forgets = *forgets;
+                open.base_tree.clone_from(base_tree);
                 open.last_output_at = at;
             }
         }
@@ -137,27 +149,17 @@ pub(super) fn step_turn(
             node.owed.extend(questions_of(node, &[]));
             node.owed.retain(|owed| held_replies.contains(&owed.id));
             node.stalls.add_turn(turn, signature, last_words(node));
-            end_turn(node, at, &[], false);
+            end_turn(node, at, &[], TurnResult::Completed);
         }
         TurnStep::Interrupted {
             requeued, holds, ..
         } => {
-            count_idle_auto_turn(node, turn);
             node.continue_note_due = continues_later(node) && requeued.is_empty();
             node.owed.extend(questions_of(node, requeued));
             node.inputs_held = *holds;
-            end_turn(node, at, requeued, false);
+            end_turn(node, at, requeued, TurnResult::Interrupted);
         }
-        TurnStep::Failed { requeued, .. } => {
-            count_idle_auto_turn(node, turn);
-            // Only a turn that is tried again counts as an attempt.
-            node.failed_attempts = if requeued.is_empty() {
-                0
-            } else {
-                node.failed_attempts + 1
-            };
-            end_turn(node, at, requeued, true);
-        }
+        TurnStep::Failed { requeued, .. } => end_turn(node, at, requeued, TurnResult::Failed),
     }
 }
 
@@ -172,12 +174,25 @@ fn continues_later(node: &Node) -> bool {
     node.turn.as_ref().is_some_and(OpenTurn::continues_later)
 }
 
-/// Counts an automatic turn that did not complete. Without this, a program that always fails would
-/// be prompted for ever.
-fn count_idle_auto_turn(node: &mut Node, turn: AgentTurnId) {
-    let open = node.turn.as_ref();
-    if open.is_some_and(|turn| turn.cause == TurnCause::Auto) {
-        node.stalls.add_idle_auto_turn(turn);
+/// A node that is parked tries its turn again. Waiting for a provider is no failed attempt.
+fn count_attempt(node: &mut Node) {
+    let last = node.last_turn.as_ref();
+    if last.is_some_and(|last| last.result == TurnResult::Failed) {
+        node.failed_attempts += 1;
+    }
+}
+
+/// A node at rest does not try its last turn again. An automatic turn that did not complete counts as
+/// an idle one: without this, a program that always fails would be prompted for ever.
+fn give_up_attempts(node: &mut Node) {
+    let Some(last) = &node.last_turn else {
+        return;
+    };
+    if last.result == TurnResult::Failed {
+        node.failed_attempts = 0;
+    }
+    if last.cause == TurnCause::Auto && last.result != TurnResult::Completed {
+        node.stalls.add_idle_auto_turn(last.id);
     }
 }
 
@@ -219,29 +234,38 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
         mode: *mode,
         global_mode: *global_mode,
         prompt: None,
+        forgets: false,
+        base_tree: None,
         attempt: *attempt,
         unfinished_text: String::new(),
         final_text: None,
         open_tools: BTreeMap::new(),
+        tools_signature: None,
+        diff: None,
         progress: TurnProgress::default(),
-        silence_warned: false,
+        silence_warned_at: None,
     });
 }
 
 /// Ends the open turn and puts the named inputs back into the inbox.
-fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], failed: bool) {
+fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], result: TurnResult) {
     let Some(turn) = node.turn.take() else {
         return;
     };
+    // A call that a person still decides about belongs to the run: its outcome comes as a message,
+    // and neither this node nor its next turn waits for it.
+    node.open_approvals.clear();
     let is_requeued = |input: &Input| requeued.contains(&input.id());
     // The others stay with the ended turn, for a retry by a person.
     let (back, consumed) = turn.consumed.into_iter().partition(is_requeued);
     node.inbox.put_back(back);
     node.last_turn = Some(EndedTurn {
         id: turn.id,
+        cause: turn.cause,
         ended_at: at,
         consumed,
-        failed,
+        result,
+        may_retry: result == TurnResult::Failed,
         final_text: turn.final_text,
     });
 }

@@ -6,6 +6,7 @@ use turnkeep_types::record::describe::{BundleText, DescribeShape, FieldTexts};
 pub use turnkeep_types::record::sample::{Choices, Sample, SampleKinds, SampleShape};
 
 use super::Json;
+use crate::artifact::WriteConflict;
 use crate::fact::{Event, Fact};
 use crate::ids::{
     AgentTurnId, ApprovalId, ArtifactId, EdgeId, EnvelopeId, EventId, MessageId, NodeId, RuleId,
@@ -99,14 +100,25 @@ impl Sample for InputId {
     }
 }
 
+impl Sample for WriteConflict {
+    fn sample(from: &mut Choices) -> Self {
+        Self {
+            path: Sample::sample(from),
+            node: Sample::sample(from),
+            turn: Sample::sample(from),
+        }
+    }
+}
+
 impl Sample for MadeId {
     fn sample(from: &mut Choices) -> Self {
-        match from.below(6) {
+        match from.below(7) {
             0 => Self::Node(Sample::sample(from)),
             1 => Self::Edge(Sample::sample(from)),
             2 => Self::Message(Sample::sample(from)),
             3 => Self::Envelope(Sample::sample(from)),
             4 => Self::Verification(Sample::sample(from)),
+            5 => Self::Artifact(Sample::sample(from)),
             _ => Self::Run,
         }
     }

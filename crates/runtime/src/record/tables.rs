@@ -181,6 +181,7 @@ record_struct! {
         3 tool: Text,
         4 matcher: Map<RuleMatcher>,
         5 created_at: UnixMs,
+        6 holds_in_planning: Flag,
     }
 }
 
@@ -387,7 +388,7 @@ record_struct! {
 
 record_enum! {
     ApprovalSubject, kind 1 {
-        "provider-tool" ProviderTool()
+        "provider-tool" ProviderTool { 4 can_allow_always: Flag }
         "orchestration-tool" OrchestrationTool(2 call: Map<OrchestrationCall>)
         "question" Question { 3 options: List }
     }
@@ -470,6 +471,7 @@ record_struct! {
         8 head_tree: Text,
         9 violations: List,
         10 shared: List,
+        11 conflicts: List,
     }
 }
 
@@ -485,6 +487,8 @@ record_enum! {
         "waiting-for-model" WaitingForModel {
             7 prompt: Text,
             8 prompt_hash: Text,
+            14 forgets: Flag,
+            15 base_tree: Optional<Text>,
         }
         "tool-pending" ToolPending()
         "awaiting-approval" AwaitingApproval()
@@ -508,6 +512,7 @@ record_struct! {
         3 may_repeat: Flag,
         4 made_artifact: Flag,
         5 was_idle_auto_turn: Flag,
+        6 tools: Optional<Text>,
     }
 }
 

@@ -4,19 +4,22 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde_json::Value;
+use turnkeep_runtime::Run;
 use turnkeep_runtime::artifact::DiffSummary;
-use turnkeep_runtime::decide;
+use turnkeep_runtime::decide::{self, Surroundings};
+use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
 use turnkeep_runtime::rejection::Rejection;
-use turnkeep_runtime::words::{ArtifactKind, WorkspaceKind};
+use turnkeep_runtime::words::WorkspaceKind;
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::runs as wire;
 use turnkeep_workspace::{ApplyOutcome, ApplyTree, LandOutcome, TreePath, WorkspaceError};
 
 use super::error::RunError;
+use super::kept_answers::{find_answer, keep_answer};
 use super::run_handle::RunHandle;
 use super::verification::{self, RunWork};
+use super::verification_reports;
 use super::workspaces::{MergedWork, NodeHead, Workspaces, WorktreeNode, WorktreesGuard};
 use crate::error::ApiError;
 
@@ -57,8 +60,24 @@ struct Landed {
     heads: Vec<NodeHead>,
 }
 
-/// Brings the work of all worktrees into the run's directory: all of it, or nothing.
-pub(crate) async fn apply(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiError> {
+/// Brings the work of all worktrees into the run's directory: all of it, or nothing. It is carried
+/// out even if the caller disconnects.
+pub(crate) async fn apply(
+    handle: &Arc<RunHandle>,
+    key: Option<RequestKey>,
+) -> Result<wire::AppliedChanges, ApiError> {
+    if let Some(answer) = find_answer(handle, key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let applying = Arc::clone(handle);
+    let work = async move {
+        let applied = apply_now(&applying).await?;
+        Ok(keep_answer(&applying, key, "apply.json", applied).await?)
+    };
+    handle.services.run_to_end(work).await?
+}
+
+async fn apply_now(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiError> {
     let Some(work) = verification::collect_work(handle) else {
         return Err(ApiError::bad_request("the run has no directory"));
     };
@@ -68,7 +87,7 @@ pub(crate) async fn apply(handle: &Arc<RunHandle>) -> Result<wire::AppliedChange
         .services
         .run_file_work(move || apply_blocking(&services.workspaces, &guard, &work))
         .await??;
-    let verified = was_verified(handle, &landed.tree).await?;
+    let verified = verification_reports::was_verified(handle, &landed.tree).await?;
     let workspaces = &handle.services.workspaces;
     workspaces.remove_applied(handle, &landed.heads).await;
     Ok(wire::AppliedChanges {
@@ -89,10 +108,9 @@ fn apply_blocking(
             MergedWork::Merged(merged) => merged,
             MergedWork::NoWorktrees => {
                 // Every node works in the directory itself, so there is nothing to bring there.
-                let tree = opened.snapshot(workspaces.now(), None)?.tree.to_string();
                 return Ok(Landed {
                     paths: Vec::new(),
-                    tree,
+                    tree: workspaces.name_tree(&work.cwd)?.to_string(),
                     heads: Vec::new(),
                 });
             }
@@ -126,24 +144,6 @@ fn texts(paths: &[TreePath]) -> Vec<String> {
     paths.iter().map(ToString::to_string).collect()
 }
 
-/// Whether the newest verification passed on this tree.
-async fn was_verified(handle: &Arc<RunHandle>, tree: &str) -> Result<bool, RunError> {
-    let newest = handle.read(|run| {
-        let reports = run
-            .archive
-            .artifacts()
-            .filter(|artifact| artifact.kind == ArtifactKind::Report);
-        let newest = reports.max_by_key(|artifact| artifact.created_at);
-        newest.map(|artifact| artifact.content)
-    });
-    let Some(content) = newest else {
-        return Ok(false);
-    };
-    let bytes = handle.read_blob(content).await?;
-    let report: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    Ok(report["ok"] == true && report["tree"] == tree)
-}
-
 /// A turn whose changes are meant.
 struct TurnChanges {
     node: NodeId,
@@ -161,8 +161,27 @@ fn find_changes(handle: &RunHandle, turn: AgentTurnId) -> Result<TurnChanges, Ap
     found.ok_or_else(|| ApiError::not_found(format!("no turn with changes has the id {turn}")))
 }
 
-/// Restores what the files of a turn were before it, if nobody changed them since.
+/// Restores what the files of a turn were before it, if nobody changed them since. It is carried out
+/// even if the caller disconnects.
 pub(crate) async fn revert(
+    handle: &Arc<RunHandle>,
+    key: Option<RequestKey>,
+    turn: AgentTurnId,
+    only: Option<Vec<String>>,
+) -> Result<wire::TurnFilesAnswer, ApiError> {
+    if let Some(answer) = find_answer(handle, key.as_ref()).await? {
+        return Ok(answer);
+    }
+    let reverting = Arc::clone(handle);
+    let work = async move {
+        let paths = revert_now(&reverting, turn, only).await?;
+        let answer = wire::TurnFilesAnswer { paths };
+        Ok(keep_answer(&reverting, key, "revert.json", answer).await?)
+    };
+    handle.services.run_to_end(work).await?
+}
+
+async fn revert_now(
     handle: &Arc<RunHandle>,
     turn: AgentTurnId,
     only: Option<Vec<String>>,
@@ -251,16 +270,19 @@ fn revert_blocking(
 /// Keeps files that a node was not allowed to write.
 pub(crate) async fn keep(
     handle: &Arc<RunHandle>,
+    key: Option<RequestKey>,
     turn: AgentTurnId,
     only: Option<Vec<String>>,
-) -> Result<Vec<String>, ApiError> {
+) -> Result<wire::TurnFilesAnswer, ApiError> {
     let changes = find_changes(handle, turn)?;
+    // The diff of a turn never changes, so a repeat has the same answer.
     let kept = only.unwrap_or(changes.diff.violations);
     let paths = kept.clone();
-    handle
-        .decide(move |run, around| decide::settle_violation(run, around, turn, &paths))
-        .await?;
-    Ok(kept)
+    let settle = move |run: &Run, around: Surroundings<'_>| {
+        decide::settle_violation(run, around, turn, &paths)
+    };
+    handle.decide_once(key, settle).await?;
+    Ok(wire::TurnFilesAnswer { paths: kept })
 }
 
 /// Takes reverted files off the list of a blocked node. Most turns have no such list.

@@ -84,7 +84,8 @@ async fn sleep_until(handle: &RunHandle, deadline: Option<Timestamp>) {
 fn next_deadline(handle: &RunHandle) -> Option<Timestamp> {
     let now = handle.services.clock.now();
     let free = handle.services.capacity.find_free(now);
-    let of_run = handle.read_live(|run| decide::next_deadline(run, now, free.borrow()));
+    let heard = handle.connections.last_heard();
+    let of_run = handle.read_live(|run| decide::next_deadline(run, now, free.borrow(), &heard));
     // Another run's node may have parked a program that a node of this run waits for.
     let of_others = waits_for_capacity(handle)
         .then(|| handle.services.capacity.next_unparking(now))

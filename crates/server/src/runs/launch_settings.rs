@@ -9,13 +9,15 @@ use std::sync::Arc;
 use turnkeep_agents::launch::{AgentProgram, PrivateFile};
 use turnkeep_agents::request::{Access, McpServer, Permissions, StartOptions};
 use turnkeep_runtime::ids::NodeId;
-use turnkeep_runtime::words::CliPermissions;
+use turnkeep_runtime::node::NodeSettings;
+use turnkeep_runtime::words::{CliPermissions, GlobalMode};
 use turnkeep_runtime::write_scope::WriteScope;
 
 use super::file_remover::FileRemover;
 use super::node_tokens::NodeToken;
 use super::programs::MCP_NAME;
 use super::run_handle::RunHandle;
+use super::settings;
 use super::workspaces::WorkDirectory;
 
 /// How the program of a node is started. The token is valid as long as this value lives, which is
@@ -26,6 +28,7 @@ pub(super) struct NodeLaunch {
     directory: WorkDirectory,
     permissions: Permissions,
     access: Access,
+    mode: GlobalMode,
     token: NodeToken,
 }
 
@@ -40,15 +43,19 @@ struct PrivateDir {
 /// Collects how the program of a node is started now.
 pub(super) async fn of_node(handle: &Arc<RunHandle>, id: NodeId) -> Result<NodeLaunch, String> {
     let services = &handle.services;
-    let (settings, mode) = handle
+    let (node, mode) = handle
         .read_live(|run| {
             let node = run.node(id)?;
-            Some((node.settings.clone(), run.global_mode))
+            // A change of the mode holds from the next turn on.
+            let open = node.turn.as_ref();
+            let mode = open.map_or(run.global_mode, |turn| turn.global_mode);
+            Some((node.settings.clone(), mode))
         })
         .ok_or("the node is gone")?;
-    let program = services.settings.program_of(&settings)?.clone();
+    let program = services.settings.program_of(&node)?.clone();
+    let permissions = permissions_in(mode, &node, &program);
     let directory = services.workspaces.find_directory(handle, id).await?;
-    let scope = WriteScope::of(settings.capabilities, mode);
+    let scope = WriteScope::of(node.capabilities, mode);
     Ok(NodeLaunch {
         program,
         private_dir: PrivateDir {
@@ -57,21 +64,37 @@ pub(super) async fn of_node(handle: &Arc<RunHandle>, id: NodeId) -> Result<NodeL
             remover: services.file_remover.clone(),
         },
         directory,
-        permissions: match settings.permissions.cli {
-            CliPermissions::Gated => Permissions::Gated,
-            CliPermissions::Skip => Permissions::Skip,
-        },
+        permissions,
         // A node that may write documents needs a program that can write; its diff is checked.
         access: if scope == WriteScope::Nothing {
             Access::ReadOnly
         } else {
             Access::Write
         },
+        mode,
         token: services.mint_token(handle.id(), id),
     })
 }
 
+/// Whether the program asks before it uses a tool. While the run is planning, every program asks that
+/// can: nothing is written and no command is run then without a person, whatever the node may do
+/// otherwise.
+fn permissions_in(mode: GlobalMode, node: &NodeSettings, program: &AgentProgram) -> Permissions {
+    // The commands of a node that may run none are denied when its program asks.
+    let is_limited = mode == GlobalMode::Planning || !node.capabilities.run_commands;
+    let must_ask = is_limited && settings::asks(program);
+    match node.permissions.cli {
+        CliPermissions::Skip if !must_ask => Permissions::Skip,
+        CliPermissions::Skip | CliPermissions::Gated => Permissions::Gated,
+    }
+}
+
 impl NodeLaunch {
+    /// Whether the turn that it is for changes nothing but documents.
+    pub(super) fn is_planning(&self) -> bool {
+        self.mode == GlobalMode::Planning
+    }
+
     /// A directory for files that only this process may read. It need not exist.
     pub(super) fn private_path(&self) -> &str {
         &self.private_dir.path

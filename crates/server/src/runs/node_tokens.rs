@@ -17,7 +17,12 @@ pub(crate) struct TokenNode {
     pub(crate) node: NodeId,
 }
 
-type Holders = Mutex<HashMap<blake3::Hash, TokenNode>>;
+type Holders = Mutex<HashMap<blake3::Hash, LiveToken>>;
+
+struct LiveToken {
+    holder: TokenNode,
+    text: String,
+}
 
 /// The valid tokens by their hashes.
 #[derive(Clone, Default)]
@@ -45,7 +50,7 @@ pub(super) struct NodeToken {
 }
 
 impl NodeTokens {
-    fn lock(holders: &Holders) -> MutexGuard<'_, HashMap<blake3::Hash, TokenNode>> {
+    fn lock(holders: &Holders) -> MutexGuard<'_, HashMap<blake3::Hash, LiveToken>> {
         holders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -55,12 +60,22 @@ impl NodeTokens {
         let [first, second]: [NodeId; 2] = [ids.draw(), ids.draw()];
         let text = format!("{PREFIX}{first}{second}");
         let hash = blake3::hash(text.as_bytes());
-        Self::lock(&self.0).insert(hash, holder);
+        let live = LiveToken {
+            holder,
+            text: text.clone(),
+        };
+        Self::lock(&self.0).insert(hash, live);
         NodeToken {
             text,
             hash,
             holders: Arc::clone(&self.0),
         }
+    }
+
+    /// All valid tokens, so that they can be masked.
+    pub(super) fn reveal_all(&self) -> Vec<String> {
+        let tokens = Self::lock(&self.0);
+        tokens.values().map(|live| live.text.clone()).collect()
     }
 
     /// The node that holds this token.
@@ -69,7 +84,7 @@ impl NodeTokens {
             return None;
         }
         let hash = blake3::hash(secret.as_bytes());
-        let holder = Self::lock(&self.0).get(&hash).copied()?;
+        let holder = Self::lock(&self.0).get(&hash)?.holder;
         let holders = Arc::clone(&self.0);
         Some((holder, PresentedToken { hash, holders }))
     }

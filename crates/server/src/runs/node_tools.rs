@@ -8,6 +8,7 @@
 //! sends its request again when it lost the connection before the answer. The answer to a repeated
 //! call is made from the events of the first one.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -106,15 +107,58 @@ async fn read_artifact(handle: &RunHandle, args: &Value) -> CallOutcome {
     let content = content.ok_or_else(|| format!("no artifact has the id {id}"))?;
     let bytes = handle.read_blob(content).await;
     let bytes = bytes.map_err(|error| error.to_string())?;
-    let end = offset
-        .saturating_add(limit.min(ARTIFACT_PAGE_BYTES))
-        .min(bytes.len());
-    let page = bytes.get(offset.min(end)..end).unwrap_or_default();
+    let page = find_page(&bytes, offset, limit.min(ARTIFACT_PAGE_BYTES))?;
+    let text = bytes.get(page.clone()).unwrap_or_default();
     Ok(json!({
-        "text": String::from_utf8_lossy(page),
-        "nextOffset": (end < bytes.len()).then_some(end),
+        "text": String::from_utf8_lossy(text),
+        "nextOffset": (page.end < bytes.len()).then_some(page.end),
         "bytes": bytes.len(),
     }))
+}
+
+/// A page of at most `limit` bytes from `offset` on, or of one character if that is longer. Neither
+/// end cuts a character, so that the pages of a text together are the text.
+fn find_page(bytes: &[u8], offset: usize, limit: usize) -> Result<Range<usize>, String> {
+    let start = offset.min(bytes.len());
+    let character = character_start(bytes, start);
+    if character < start {
+        return Err(format!(
+            "`offset` {offset} is inside a character: use the `nextOffset` of the page before, \
+             or {character}"
+        ));
+    }
+    if limit == 0 {
+        return Err("`limit` must be at least 1".to_owned());
+    }
+    let cut = start.saturating_add(limit).min(bytes.len());
+    let end = character_start(bytes, cut);
+    if end > start {
+        return Ok(start..end);
+    }
+    let is_boundary = |at: &usize| character_start(bytes, *at) == *at;
+    let end = (cut..bytes.len()).find(is_boundary).unwrap_or(bytes.len());
+    Ok(start..end)
+}
+
+/// Where the character begins that contains the byte at this place. Bytes that are no UTF-8 count as
+/// characters of their own.
+fn character_start(bytes: &[u8], at: usize) -> usize {
+    /// The longest character has four bytes.
+    const CHARACTER_BYTES_MAX: usize = 4;
+    let is_continuation = |at: usize| bytes.get(at).is_some_and(|byte| byte & 0xC0 == 0x80);
+    if !is_continuation(at) {
+        return at;
+    }
+    let mut starts = (at.saturating_sub(CHARACTER_BYTES_MAX - 1)..at).rev();
+    let start = starts.find(|start| !is_continuation(*start));
+    let covers = |start: &usize| {
+        let rest = bytes.get(*start..).unwrap_or_default();
+        let first = rest.get(..CHARACTER_BYTES_MAX).unwrap_or(rest);
+        let valid = first.utf8_chunks().next().map_or("", |chunk| chunk.valid());
+        let length = valid.chars().next().map_or(0, char::len_utf8);
+        *start + length > at
+    };
+    start.filter(covers).unwrap_or(at)
 }
 
 async fn change_run(
@@ -123,6 +167,8 @@ async fn change_run(
     name: &str,
     args: &Value,
 ) -> CallOutcome {
+    // The settings of a new node are recorded as they are.
+    let args = &handle.services.secrets().mask_json(args);
     let template = read_template(handle, name, args).await?;
     let mut request = read_request(handle, caller.node, name, args, template.as_ref())?;
     if let OrchestrationCall::SpawnNode(spawn) = &mut request.call {
@@ -283,4 +329,56 @@ async fn wait_for_outcome(
     }
     let approval = approval.map(|approval| approval.to_string());
     Ok(json!({"pending": true, "approvalId": approval}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads all pages of a text.
+    fn pages(bytes: &[u8], limit: usize) -> Vec<Vec<u8>> {
+        let mut pages = Vec::new();
+        let mut offset = 0;
+        while offset < bytes.len() {
+            let page = find_page(bytes, offset, limit).unwrap();
+            assert!(page.start == offset && page.end > offset, "{page:?}");
+            offset = page.end;
+            pages.push(bytes[page].to_vec());
+        }
+        pages
+    }
+
+    #[test]
+    fn pages_of_a_text_are_whole_characters_and_together_the_text() {
+        for text in ["ä".repeat(10), "aä€😀".repeat(5), "plain".to_owned()] {
+            for limit in 1..=9 {
+                let pages = pages(text.as_bytes(), limit);
+                let texts: Vec<&str> = pages
+                    .iter()
+                    .map(|page| std::str::from_utf8(page).unwrap())
+                    .collect();
+                assert_eq!(texts.concat(), text, "{limit}");
+                assert!(pages.iter().all(|page| page.len() <= limit.max(4)));
+            }
+        }
+        // Bytes that are no text are cut anywhere.
+        let noise = [0x80; 9];
+        assert_eq!(pages(&noise, 4), [vec![0x80; 4], vec![0x80; 4], vec![0x80]]);
+        let torn = [b'a', 0xE2, 0x82, b'b', 0x82];
+        assert_eq!(pages(&torn, 2).concat(), torn);
+    }
+
+    #[test]
+    fn an_offset_inside_a_character_is_refused_with_the_right_one() {
+        let text = "aä😀".as_bytes();
+        for (offset, right) in [(2, 1), (4, 3), (5, 3), (6, 3)] {
+            let refused = find_page(text, offset, 10).unwrap_err();
+            assert!(refused.ends_with(&format!("or {right}")), "{refused}");
+        }
+        for offset in [0, 1, 3, 7] {
+            assert_eq!(find_page(text, offset, 10), Ok(offset..text.len()));
+        }
+        assert_eq!(find_page(text, 100, 10), Ok(7..7));
+        assert!(find_page(text, 0, 0).is_err());
+    }
 }

@@ -99,7 +99,7 @@ impl Performer {
             Effect::StartProgram(node) => self.start_program(node),
             Effect::StopProgram(node) => self.programs.tell(node, ProgramCommand::Stop),
             Effect::Interrupt(node) => self.stop_work(node, ProgramCommand::Interrupt),
-            Effect::ResetProgram(node) => self.stop_work(node, ProgramCommand::Reset),
+            Effect::ResetProgram(node) => self.reset_program(node),
             Effect::EndProgram(node) => self.stop_work(node, ProgramCommand::End),
             Effect::AnswerPermission {
                 node,
@@ -140,6 +140,15 @@ impl Performer {
             preparation.cancel();
         }
         self.programs.tell(node, command);
+    }
+
+    fn reset_program(&mut self, node: NodeId) {
+        let commands = self.handle.read_live(|run| {
+            let node = run.node(node)?;
+            Some(node.settings.reset_commands.clone())
+        });
+        let commands = commands.unwrap_or_default();
+        self.stop_work(node, ProgramCommand::Reset { commands });
     }
 
     fn start_program(&mut self, node: NodeId) {
@@ -224,8 +233,10 @@ async fn prepare_turn(
 ) {
     let workspaces = &handle.services.workspaces;
     let prepare = async {
-        workspaces.begin_turn(handle, node, turn, workspace).await?;
-        prompt_sources::collect(handle, node).await
+        let base_tree = workspaces.begin_turn(handle, node, turn, workspace).await?;
+        let mut sources = prompt_sources::collect(handle, node).await?;
+        sources.base_tree = Some(base_tree.to_string());
+        Ok::<_, String>(sources)
     };
     let prepared = tokio::select! {
         biased;

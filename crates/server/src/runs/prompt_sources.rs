@@ -7,8 +7,7 @@ use turnkeep_runtime::Run;
 use turnkeep_runtime::ids::{ArtifactId, NodeId};
 use turnkeep_runtime::input::Input;
 use turnkeep_runtime::node::NodeSettings;
-use turnkeep_runtime::prompt::{ArtifactFile, PromptSources};
-use turnkeep_types::BlobHash;
+use turnkeep_runtime::prompt::{ArtifactFile, ContextPack, PromptSources};
 use turnkeep_wire::transcript::{self, TranscriptItem};
 
 use super::run_handle::RunHandle;
@@ -20,8 +19,6 @@ const RECAP_TURNS: usize = 4;
 const RECAP_CHARACTERS_MAX: usize = 2000;
 /// How far back the recap looks.
 const RECAP_LINES_MAX: usize = 400;
-/// The longest context pack, in bytes.
-const CONTEXT_PACK_BYTES_MAX: u64 = 1 << 20;
 
 /// What the state says about a prompt.
 struct NodeInputs {
@@ -54,7 +51,8 @@ pub(super) async fn collect(handle: &Arc<RunHandle>, id: NodeId) -> Result<Promp
             None
         },
         files: artifact_files(handle, &inputs.artifacts),
-        context_packs: read_packs(handle, &inputs.context_packs).await,
+        context_packs: read_packs(handle, &inputs.context_packs).await?,
+        base_tree: None,
     })
 }
 
@@ -97,19 +95,25 @@ fn artifact_files(handle: &RunHandle, ids: &[ArtifactId]) -> Vec<ArtifactFile> {
     })
 }
 
-async fn read_packs(handle: &RunHandle, ids: &[ArtifactId]) -> Vec<String> {
-    let packs: Vec<BlobHash> = handle.read(|run| {
-        let found = ids.iter().filter_map(|id| run.archive.artifact(*id));
-        let small = found.filter(|pack| pack.bytes <= CONTEXT_PACK_BYTES_MAX);
-        small.map(|pack| pack.content).collect()
-    });
-    let mut texts = Vec::with_capacity(packs.len());
-    for pack in packs {
-        if let Ok(bytes) = handle.read_blob(pack).await {
-            texts.push(String::from_utf8_lossy(&bytes).into_owned());
+/// The context packs of the inputs, each once. A turn without one would work on half of its task, so
+/// it is not begun.
+async fn read_packs(handle: &RunHandle, ids: &[ArtifactId]) -> Result<Vec<ContextPack>, String> {
+    let mut packs: Vec<ContextPack> = Vec::with_capacity(ids.len());
+    for id in ids {
+        if packs.iter().any(|pack| pack.id == *id) {
+            continue;
         }
+        let content = handle.read(|run| run.archive.artifact(*id).map(|pack| pack.content));
+        let unreadable = |reason: &str| format!("contextpack://{id} cannot be read: {reason}");
+        let content = content.ok_or_else(|| unreadable("there is no such artifact"))?;
+        let bytes = handle.read_blob(content).await;
+        let bytes = bytes.map_err(|error| unreadable(&error.to_string()))?;
+        packs.push(ContextPack {
+            id: *id,
+            text: String::from_utf8_lossy(&bytes).into_owned(),
+        });
     }
-    texts
+    Ok(packs)
 }
 
 /// The end of a node's conversation. The turn that begins now is not part of it.
@@ -190,5 +194,15 @@ mod tests {
         assert!(recap.starts_with("question 2"), "{recap}");
         assert!(recap.ends_with("answer 5"), "{recap}");
         assert_eq!(last_turns(&[line(false, "only a question")]), "");
+    }
+
+    #[test]
+    fn a_recap_cuts_each_text() {
+        let long = transcript::AssistantMessage {
+            text: "ä".repeat(RECAP_CHARACTERS_MAX + 1),
+            ..transcript::AssistantMessage::default()
+        };
+        let line = recap_line(&TranscriptItem::AssistantMessage(long)).unwrap();
+        assert_eq!(line.text, format!("you: {}", "ä".repeat(2000)));
     }
 }

@@ -1,7 +1,7 @@
 //! Which agent programs this machine has.
 //!
 //! A program is found as a shell would find it. Its version is what it prints for `--version`; a program
-//! that does not answer in time has none.
+//! that does not answer in time has none. `program_logins` finds out whether it is logged in.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use turnkeep_runtime::words::Provider;
 use turnkeep_wire::runs as wire;
 
 use super::json::SameWord as _;
+use super::program_logins;
 use super::settings::RunsConfig;
 
 /// How long a program may take to say its version.
@@ -73,6 +74,10 @@ async fn check(named: &NamedProgram<'_>) -> wire::ProviderHealth {
         Some(path) => ask_version(path).await,
         None => None,
     };
+    let logged_in = match &path {
+        Some(path) => program_logins::is_logged_in(named.program, path).await,
+        None => None,
+    };
     let hint = path.is_none().then(|| {
         format!(
             "`{}` is not in PATH: install it, or set [providers.{}] in the configuration",
@@ -86,8 +91,7 @@ async fn check(named: &NamedProgram<'_>) -> wire::ProviderHealth {
         features: features_of(named.program),
         path: path.map(|path| path.to_string_lossy().into_owned()),
         version,
-        // None of the programs says so without a conversation.
-        logged_in: None,
+        logged_in,
         hint,
     }
 }

@@ -22,6 +22,7 @@ use super::config_files::{ConfigFileError, ConfigFileKind, ConfigFiles};
 use super::error::RunError;
 use super::json::{NodeDefaults, SameWord as _};
 use super::node_tokens::TokenNode;
+use super::roles::RoleTemplate;
 use super::run_handle::{NewRunHandle, RunHandle};
 use super::run_log::{self, FoundRun, RunLog};
 use super::services::{Heartbeat, RunNotice, RunServices};
@@ -218,10 +219,12 @@ impl Runs {
         self.start_tasks(new);
         let resume = self.services.settings.resume_on_start;
         let resumable = self.services.settings.resumable_programs();
+        let changes = self.services.workspaces.finish_lost_turns(&handle).await;
         let restarted = handle.decide(move |run, around| {
             let restart = Restart {
                 resume,
                 resumable_programs: &resumable,
+                changes: &changes,
             };
             Ok(decide::restart(run, around, restart))
         });
@@ -343,15 +346,23 @@ impl Runs {
         let provider = Provider::from_wire(body.provider);
         let settings = &self.services.settings;
         let cli = settings.default_permissions(provider, body.provider_name.as_deref());
-        let role = body.role_template.clone();
-        let cwd = handle.read_live(|run| run.settings.cwd.clone());
-        let roles_dir = settings.roles_dir.clone();
-        let read = move || roles::read(&role, cwd.as_deref(), roles_dir.as_deref());
-        let template = self.services.run_blocking(read).await?;
-        let template = template
-            .map_err(|message| ApiError::bad_request(message).with("path", "roleTemplate"))?;
+        let template = self.read_role(handle, &body.role_template).await?;
         let defaults = NodeDefaults::of_role(&body.role_template, cli);
         Ok(template.adjust(defaults))
+    }
+
+    /// The template of a role that a request names.
+    pub(crate) async fn read_role(
+        &self,
+        handle: &RunHandle,
+        role: &str,
+    ) -> Result<RoleTemplate, ApiError> {
+        let role = role.to_owned();
+        let cwd = handle.read_live(|run| run.settings.cwd.clone());
+        let roles_dir = self.services.settings.roles_dir.clone();
+        let read = move || roles::read(&role, cwd.as_deref(), roles_dir.as_deref());
+        let template = self.services.run_blocking(read).await?;
+        template.map_err(|message| ApiError::bad_request(message).with("path", "roleTemplate"))
     }
 
     /// What is known about the programs of this machine.

@@ -241,7 +241,10 @@ impl RunHandle {
     }
 
     /// The same request, if it was carried out before.
-    fn find_earlier(&self, key: Option<&RequestKey>) -> Result<Option<KeyedRequest>, RunError> {
+    pub(super) fn find_earlier(
+        &self,
+        key: Option<&RequestKey>,
+    ) -> Result<Option<KeyedRequest>, RunError> {
         let Some(key) = key else {
             return Ok(None);
         };
@@ -264,6 +267,8 @@ impl RunHandle {
             Offer::Nothing => FreeCapacity::default(),
         };
         let mut ids: IdSource = self.services.new_ids();
+        let heard = self.connections.last_heard();
+        let secrets = self.services.secrets();
         self.read(|run| {
             if run.live.is_deleted {
                 return Err(RunError::UnknownRun(self.id));
@@ -274,6 +279,8 @@ impl RunHandle {
                 ids: &mut ids,
                 capacity: free.borrow(),
                 has_repository: cwd.is_some_and(|cwd| self.services.workspaces.has_repository(cwd)),
+                heard: &heard,
+                secrets: &secrets,
                 request,
             };
             decide(run, around)

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use turnkeep_runtime::ids::{NodeId, RunId};
-use turnkeep_runtime::{Event, Run, record};
+use turnkeep_runtime::{Event, Fact, Run, record};
 use turnkeep_store::{
     Append, AppendPart, Appended, Command, Context, CreateContext, Key, Labels, NewBlob, NewTurn,
     Outcome, Store, Turn,
@@ -173,13 +173,14 @@ impl RunLog {
         missing
     }
 
-    fn event_part(&self, events: &[Event]) -> Result<AppendPart, RunError> {
+    fn event_part(&self, store: &Store, events: &[Event]) -> Result<AppendPart, RunError> {
         let mut turns = Vec::with_capacity(events.len());
         for event in events {
-            turns.push(new_turn(
-                record::event_type(),
-                record::encode(event).payload,
-            )?);
+            let payload = record::encode(event).payload;
+            turns.push(NewTurn {
+                fs_root: filesystem_root(store, event),
+                ..new_turn(record::event_type(), payload)?
+            });
         }
         Ok(AppendPart {
             context: self.events,
@@ -208,6 +209,16 @@ impl RunLog {
         };
         Ok(by_context.into_iter().map(part).collect())
     }
+}
+
+/// The files of a workspace outside git after the turn whose diff this is. In a repository the tree is
+/// git's, and the store does not have it.
+fn filesystem_root(store: &Store, event: &Event) -> Option<BlobHash> {
+    let Fact::ArtifactCreated(artifact) = &event.fact else {
+        return None;
+    };
+    let tree = artifact.diff.as_ref()?.head_tree.parse().ok()?;
+    store.has_blob(tree).map(|_| tree)
 }
 
 pub(super) fn new_turn(declared: TypeRef, payload: Bytes) -> Result<NewTurn, RunError> {
@@ -298,11 +309,11 @@ impl RecordLog for RunLog {
     type Fact = Event;
     type Error = RunError;
 
-    fn append_command(&self, events: &[Event]) -> Result<Option<Command>, RunError> {
+    fn append_command(&self, store: &Store, events: &[Event]) -> Result<Option<Command>, RunError> {
         if events.is_empty() {
             return Ok(None);
         }
-        let mut parts = vec![self.event_part(events)?];
+        let mut parts = vec![self.event_part(store, events)?];
         parts.extend(self.transcript_parts(events)?);
         Ok(Some(Command::Append(Append {
             parts,

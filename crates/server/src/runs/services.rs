@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_runtime::ids::{IdSource, NodeId, RunId};
 use turnkeep_runtime::record;
+use turnkeep_runtime::secrets::Secrets;
 use turnkeep_store::{Command, Outcome};
 use turnkeep_types::{Clock, ContextId, Timestamp};
 use turnkeep_wire::runs as wire;
@@ -188,6 +189,12 @@ impl RunServices {
     pub(super) fn mint_token(&self, run: RunId, node: NodeId) -> NodeToken {
         let holder = TokenNode { run, node };
         self.node_tokens.mint(&mut self.new_ids(), holder)
+    }
+
+    /// What must not be recorded: the configured variables of programs, and the tokens of nodes.
+    pub(super) fn secrets(&self) -> Secrets {
+        let variables = self.settings.program_variables();
+        Secrets::new(variables.into_iter().chain(self.node_tokens.reveal_all()))
     }
 
     /// Says where agents reach the server's tools, once the port is known.

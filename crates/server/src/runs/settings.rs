@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use turnkeep_agents::launch::{AgentProgram, CustomProtocol, ProgramKind};
+use turnkeep_agents::launch::{AgentProgram, ProgramKind};
 use turnkeep_runtime::node::NodeSettings;
 use turnkeep_runtime::run::RunLimits;
 use turnkeep_runtime::words::{CliPermissions, Provider};
@@ -115,6 +115,14 @@ impl RunsConfig {
         }
     }
 
+    /// The values of the variables that are configured for programs.
+    pub(super) fn program_variables(&self) -> Vec<String> {
+        let own = [&self.claude, &self.codex, &self.gemini].into_iter();
+        let programs = own.chain(self.custom.values());
+        let variables = programs.flat_map(|program| &program.env);
+        variables.map(|variable| variable.value.clone()).collect()
+    }
+
     /// The names of programs whose sessions a later process can go on with.
     pub(super) fn resumable_programs(&self) -> Vec<String> {
         let own = [Provider::Claude, Provider::Codex, Provider::Gemini];
@@ -140,20 +148,10 @@ impl RunsConfig {
 
 /// Whether the sessions of a program can be continued by another process.
 pub(super) fn resumes(program: &AgentProgram) -> bool {
-    match program.kind {
-        ProgramKind::Claude | ProgramKind::Codex | ProgramKind::Gemini => true,
-        ProgramKind::Custom(protocol) => {
-            matches!(protocol, CustomProtocol::StreamJson | CustomProtocol::Acp)
-        }
-    }
+    program.new_machine().features().resume
 }
 
-fn asks(program: &AgentProgram) -> bool {
-    match program.kind {
-        ProgramKind::Claude | ProgramKind::Codex | ProgramKind::Gemini => true,
-        ProgramKind::Custom(protocol) => matches!(
-            protocol,
-            CustomProtocol::StreamJson | CustomProtocol::Acp | CustomProtocol::Jsonl
-        ),
-    }
+/// Whether a program can ask before it uses a tool.
+pub(super) fn asks(program: &AgentProgram) -> bool {
+    program.new_machine().features().approvals
 }

@@ -4,10 +4,12 @@
 //! envelopes are added when they arrive, not when a turn consumes them: they arrive once, but may be
 //! consumed again after a restart.
 
+use turnkeep_runtime::fact::NodeChange;
 use turnkeep_runtime::ids::NodeId;
 use turnkeep_runtime::input::{Envelope, InputId};
 use turnkeep_runtime::tool::ToolOutcome;
 use turnkeep_runtime::usage::UsageReport;
+use turnkeep_runtime::words::MessageRole;
 use turnkeep_runtime::{Event, Fact};
 use turnkeep_wire::transcript::{
     AssistantMessage, Handoff, Origin, Thinking, ToolCall, ToolResult, TranscriptItem, Usage,
@@ -68,8 +70,25 @@ fn item_of(event: &Event) -> Option<TranscriptItem> {
             TranscriptItem::ToolResult(tool_result(origin, &tool.to_string(), outcome))
         }
         Fact::UsageReported(report) => TranscriptItem::Usage(usage(origin, report)),
+        Fact::NodeChanged {
+            change: NodeChange::SessionDropped { lost, .. },
+            ..
+        } => TranscriptItem::UserMessage(UserMessage {
+            origin,
+            text: session_marker(*lost).to_owned(),
+            role: MessageRole::System.word().to_owned(),
+        }),
         _ => return None,
     })
+}
+
+/// What separates two conversations in one transcript.
+fn session_marker(lost: bool) -> &'static str {
+    if lost {
+        "(The program's session is gone. What follows is a new one, which begins with a recap.)"
+    } else {
+        "(The session was reset. What follows is a new one, which knows nothing of the above.)"
+    }
 }
 
 fn origin_of(event: &Event) -> Origin {

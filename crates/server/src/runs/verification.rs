@@ -10,21 +10,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use turnkeep_runtime::decide::{self, VerificationEnd};
+use turnkeep_runtime::decide::{self, DiffTaken, VerificationEnd};
 use turnkeep_runtime::effect::VerifyPlace;
 use turnkeep_runtime::ids::{NodeId, RunId};
 use turnkeep_runtime::stall::mask_output;
 use turnkeep_runtime::verification::VerificationTarget;
 use turnkeep_runtime::words::WorkspaceKind;
 use turnkeep_types::BlobHash;
-use turnkeep_workspace::FileConflict;
+use turnkeep_workspace::{FileConflict, TreeName, WorkspaceError};
 
 use super::run_handle::RunHandle;
 use super::shell_commands::{CommandResult, ShellCommand, run_command};
+use super::verification_reports::ReportScope;
 use super::workspaces::{MergedWork, Workspaces, WorktreeNode, WorktreesGuard};
 
 /// How much of a failing command's output the claimer gets, in bytes.
 const TAIL_BYTES_MAX: usize = 4 << 10;
+
+/// A patch that is longer than this is not handed over. The worktrees and the directory have it all.
+const CHANGES_BYTES_MAX: usize = 32 << 20;
 
 /// What a verification needs to know about a run.
 pub(super) struct RunWork {
@@ -34,13 +38,18 @@ pub(super) struct RunWork {
     pub(super) worktrees: Vec<WorktreeNode>,
 }
 
+/// What commands run on, as the report says it.
+#[derive(Debug, Clone)]
+struct Subject {
+    scope: ReportScope,
+    /// The tree of the directory when they began. Unknown if the directory cannot be read.
+    tree: Option<TreeName>,
+}
+
 /// Where the commands run.
-pub(super) enum VerifiedPlace {
-    /// A directory with this tree. A directory without a repository has no name for its tree.
-    Ready {
-        directory: PathBuf,
-        tree: Option<String>,
-    },
+enum VerifiedPlace {
+    /// A directory that has the tree of the run and keeps it until the commands have ended.
+    Ready { directory: PathBuf, tree: TreeName },
     /// The work of the nodes does not fit together.
     Conflicts(Vec<FileConflict>),
 }
@@ -71,6 +80,7 @@ struct VerificationResult {
     report: Bytes,
     tail: String,
     signature: String,
+    changes: Option<DiffTaken>,
 }
 
 impl VerificationResult {
@@ -81,30 +91,46 @@ impl VerificationResult {
             report: self.report,
             tail: self.tail,
             signature: self.signature,
+            changes: self.changes,
         }
     }
 }
 
 async fn verify_at(handle: &Arc<RunHandle>, place: VerifyPlace) -> VerificationResult {
-    let Some(work) = collect_work(handle) else {
-        return failed_end("the run has no directory", "no directory");
+    let scope = match place {
+        VerifyPlace::IntegrationTree => ReportScope::Run,
+        VerifyPlace::Workspace(_) => ReportScope::Node,
     };
-    match place {
+    let Some(work) = collect_work(handle) else {
+        return failed_end(scope, "the run has no directory", "no directory");
+    };
+    let result = match place {
         VerifyPlace::IntegrationTree => verify_tree(handle, work).await,
         VerifyPlace::Workspace(node) => verify_node(handle, work, node).await,
-    }
+    };
+    result.unwrap_or_else(|reason| failed_end(scope, &reason, &reason))
 }
 
 /// Runs the commands where a node works, as the gate of an edge wants it.
-async fn verify_node(handle: &Arc<RunHandle>, work: RunWork, node: NodeId) -> VerificationResult {
-    let workspaces = &handle.services.workspaces;
-    match workspaces.find_directory(handle, node).await {
-        Ok(directory) => {
-            let results = run_commands(handle, &work.commands, &directory.path).await;
-            end_of(&results, None)
-        }
-        Err(reason) => failed_end(&reason, &reason),
-    }
+async fn verify_node(
+    handle: &Arc<RunHandle>,
+    work: RunWork,
+    node: NodeId,
+) -> Result<VerificationResult, String> {
+    let services = Arc::clone(&handle.services);
+    let directory = services.workspaces.find_directory(handle, node).await?.path;
+    let looked_at = directory.clone();
+    let tree = handle
+        .services
+        .run_file_work(move || services.workspaces.name_tree(&looked_at))
+        .await
+        .map_err(|error| error.to_string())?;
+    let results = run_commands(handle, &work.commands, &directory).await;
+    let subject = Subject {
+        scope: ReportScope::Node,
+        tree: tree.ok(),
+    };
+    Ok(end_of(&results, &subject))
 }
 
 /// What the state says about the work to verify.
@@ -124,62 +150,94 @@ pub(super) fn collect_work(handle: &RunHandle) -> Option<RunWork> {
     })
 }
 
-/// Merges the work of the nodes. It blocks.
+/// Merges the work of the nodes and checks the result out. It blocks.
 fn find_place(
     workspaces: &Workspaces,
     guard: &WorktreesGuard,
     work: &RunWork,
-) -> Result<VerifiedPlace, String> {
-    let merged = workspaces.merge_work(guard, work.run, &work.cwd, &work.worktrees);
-    match merged.map_err(|error| error.to_string())? {
-        MergedWork::NoWorktrees => Ok(VerifiedPlace::Ready {
-            directory: work.cwd.clone(),
-            tree: name_tree(workspaces, &work.cwd),
-        }),
-        MergedWork::Merged(merged) => Ok(VerifiedPlace::Ready {
-            directory: merged.integrated.directory,
-            tree: Some(merged.integrated.tree.to_string()),
-        }),
-        MergedWork::Conflicts(conflicts) => Ok(VerifiedPlace::Conflicts(conflicts)),
-    }
-}
-
-fn name_tree(workspaces: &Workspaces, directory: &Path) -> Option<String> {
-    let opened = workspaces.open(directory).ok()?;
-    if !opened.has_repository() {
-        return None;
-    }
-    let snapshot = opened.snapshot(workspaces.now(), None).ok()?;
-    Some(snapshot.tree.to_string())
+) -> Result<VerifiedPlace, WorkspaceError> {
+    let RunWork { run, cwd, .. } = work;
+    Ok(
+        match workspaces.merge_work(guard, *run, cwd, &work.worktrees)? {
+            MergedWork::NoWorktrees => VerifiedPlace::Ready {
+                tree: workspaces.name_tree(cwd)?,
+                directory: cwd.clone(),
+            },
+            MergedWork::Merged(merged) => {
+                let tree = merged.integrated.tree;
+                VerifiedPlace::Ready {
+                    directory: workspaces.check_out_integration(guard, *run, cwd, &tree)?,
+                    tree,
+                }
+            }
+            MergedWork::Conflicts(conflicts) => VerifiedPlace::Conflicts(conflicts),
+        },
+    )
 }
 
 /// Runs the commands in the integration tree.
-async fn verify_tree(handle: &Arc<RunHandle>, work: RunWork) -> VerificationResult {
+///
+/// Nothing else uses the directory with that tree meanwhile: an apply merges without a directory, and
+/// at most one verification of a run is under way. So the nodes need not wait for the commands.
+async fn verify_tree(handle: &Arc<RunHandle>, work: RunWork) -> Result<VerificationResult, String> {
     let services = Arc::clone(&handle.services);
-    let commands = work.commands.clone();
+    let (commands, cwd) = (work.commands.clone(), work.cwd.clone());
     let guard = services.workspaces.lock_worktrees(work.run).await;
     let found = handle
         .services
         .run_file_work(move || find_place(&services.workspaces, &guard, &work))
-        .await;
-    match found {
-        Ok(Ok(VerifiedPlace::Ready { directory, tree })) => {
-            let results = run_commands(handle, &commands, &directory).await;
-            end_of(&results, tree.as_deref())
-        }
-        Ok(Ok(VerifiedPlace::Conflicts(conflicts))) => {
-            let files = describe_conflicts(&conflicts);
-            failed_end(
-                &format!("the work of the nodes conflicts in: {files}"),
-                &files,
-            )
-        }
-        Ok(Err(reason)) => failed_end(&reason, &reason),
-        Err(error) => failed_end(&error.to_string(), "the server"),
+        .await
+        .map_err(|error| error.to_string())?;
+    let (directory, tree) = match found.map_err(|error| error.to_string())? {
+        VerifiedPlace::Ready { directory, tree } => (directory, tree),
+        VerifiedPlace::Conflicts(conflicts) => return Ok(conflict_end(&conflicts)),
+    };
+    let results = run_commands(handle, &commands, &directory).await;
+    let subject = Subject {
+        scope: ReportScope::Run,
+        tree: Some(tree.clone()),
+    };
+    let mut result = end_of(&results, &subject);
+    if result.ok && handle.read_live(decide::hands_over_changes) {
+        result.changes = collect_changes(handle, cwd, tree).await;
     }
+    Ok(result)
 }
 
-pub(super) fn describe_conflicts(conflicts: &[FileConflict]) -> String {
+/// Everything that changed since the first turn of the run began, up to the verified tree.
+async fn collect_changes(
+    handle: &Arc<RunHandle>,
+    cwd: PathBuf,
+    tree: TreeName,
+) -> Option<DiffTaken> {
+    let base = handle.read(|run| run.archive.first_tree().map(str::to_owned))?;
+    let services = Arc::clone(&handle.services);
+    let compare = move || {
+        let base: TreeName = base.parse()?;
+        services.workspaces.compare_trees(&cwd, &base, &tree)
+    };
+    let compared = handle.services.run_file_work(compare).await;
+    let mut changes = match compared {
+        Ok(Ok(changes)) => changes,
+        // Of a run from another machine the first tree is not here.
+        Ok(Err(error)) => {
+            tracing::warn!(run = %handle.id(), %error, "the changes of the run are not known");
+            return None;
+        }
+        Err(error) => {
+            tracing::warn!(run = %handle.id(), %error, "the changes of the run are not known");
+            return None;
+        }
+    };
+    if changes.patch.len() > CHANGES_BYTES_MAX {
+        let bytes = changes.patch.len();
+        changes.patch = Bytes::new();
+        changes.summary.summary = format!("the changes are too long to record: {bytes} bytes");
+    }
+    Some(changes)
+}
+
+fn describe_conflicts(conflicts: &[FileConflict]) -> String {
     let describe =
         |conflict: &FileConflict| format!("{} ({})", conflict.path, conflict.nodes.join(", "));
     let files: Vec<String> = conflicts.iter().map(describe).collect();
@@ -210,25 +268,28 @@ async fn run_commands(
     results
 }
 
-fn end_of(results: &[CommandResult], tree: Option<&str>) -> VerificationResult {
-    let commands: Vec<_> = results
-        .iter()
-        .map(|result| {
-            json!({
-                "command": result.line,
-                "exitCode": result.exit.code(),
-                "output": result.output,
-            })
+fn end_of(results: &[CommandResult], subject: &Subject) -> VerificationResult {
+    let commands = results.iter().map(|result| {
+        json!({
+            "command": result.line,
+            "exitCode": result.exit.code(),
+            "output": result.output,
         })
-        .collect();
+    });
     let failed = results.iter().find(|result| !result.is_success());
-    let report = json!({"ok": failed.is_none(), "tree": tree, "commands": commands});
+    let report = json!({
+        "ok": failed.is_none(),
+        "scope": subject.scope.word(),
+        "tree": subject.tree.as_ref().map(TreeName::as_str),
+        "commands": commands.collect::<Vec<_>>(),
+    });
     let describe = |result: &CommandResult| result.describe_failure(TAIL_BYTES_MAX);
     VerificationResult {
         ok: failed.is_none(),
         report: Bytes::from(report.to_string()),
         tail: failed.map_or_else(String::new, describe),
         signature: failed.map_or_else(String::new, failure_signature),
+        changes: None,
     }
 }
 
@@ -243,11 +304,22 @@ fn failure_signature(result: &CommandResult) -> String {
     format!("`{}`: {exit}, output {output}", result.line)
 }
 
-fn failed_end(tail: &str, signature: &str) -> VerificationResult {
+/// The end without a command: there is no tree that one could run on.
+fn failed_end(scope: ReportScope, tail: &str, signature: &str) -> VerificationResult {
+    let report = json!({
+        "ok": false, "scope": scope.word(), "tree": null, "commands": [], "reason": tail,
+    });
     VerificationResult {
         ok: false,
-        report: Bytes::from(json!({"ok": false, "reason": tail}).to_string()),
+        report: Bytes::from(report.to_string()),
         tail: tail.to_owned(),
         signature: signature.to_owned(),
+        changes: None,
     }
+}
+
+fn conflict_end(conflicts: &[FileConflict]) -> VerificationResult {
+    let files = describe_conflicts(conflicts);
+    let tail = format!("the work of the nodes conflicts in: {files}");
+    failed_end(ReportScope::Run, &tail, &files)
 }

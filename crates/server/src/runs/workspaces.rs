@@ -8,6 +8,7 @@
 //! All work on files runs on threads that may block. What is kept in memory can be lost: after a
 //! restart no turn is open.
 
+mod lost_turns;
 mod store_blobs;
 mod windows;
 mod worktrees;
@@ -20,7 +21,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use turnkeep_runtime::artifact::{DiffSummary, Workspace};
+use turnkeep_runtime::artifact::{DiffSummary, Workspace, WriteConflict};
 use turnkeep_runtime::decide::DiffTaken;
 use turnkeep_runtime::ids::{AgentTurnId, NodeId, RunId};
 use turnkeep_runtime::words::WorkspaceKind;
@@ -28,13 +29,14 @@ use turnkeep_runtime::write_scope::WriteScope;
 use turnkeep_store::Store;
 use turnkeep_types::Clock;
 use turnkeep_workspace::{
-    BlobStore, Diff, OverlapReport, Settings, SnapshotLimits, SnapshotName, TreeName, TreePath,
-    TurnWindow, Workspace as Directory, WorkspaceError, recover_interrupted, report_overlaps,
+    BlobStore, ConflictingWrite, Diff, OverlapReport, Settings, SnapshotLimits, SnapshotName,
+    TreeName, TreePath, TurnWindow, Workspace as Directory, WorkspaceError, recover_interrupted,
+    report_overlaps,
 };
 
 use super::run_handle::RunHandle;
 use store_blobs::StoreBlobs;
-use windows::{DirectoryWindow, NewWindow, TurnWindows};
+use windows::{DirectoryWindow, NewWindow, OtherTurn, TurnWindows};
 
 /// How long one command of git may take.
 const GIT_TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -77,9 +79,25 @@ struct TurnPlace {
     turn: AgentTurnId,
     cwd: PathBuf,
     workspace: Workspace,
-    alias: String,
+    /// The branch that a worktree should be on.
+    branch: String,
     scope: WriteScope,
     setup: Vec<String>,
+}
+
+/// The names under which the snapshots of a turn are kept.
+struct SnapshotNames {
+    run: String,
+    turn: String,
+}
+
+impl SnapshotNames {
+    fn of(run: RunId, turn: AgentTurnId) -> Self {
+        Self {
+            run: run.to_string(),
+            turn: turn.to_string(),
+        }
+    }
 }
 
 impl Workspaces {
@@ -109,10 +127,6 @@ impl Workspaces {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn now(&self) -> turnkeep_types::Timestamp {
-        self.clock.now()
-    }
-
     pub(super) fn open(&self, directory: &Path) -> Result<Directory, WorkspaceError> {
         let blobs: Arc<dyn BlobStore> = Arc::<StoreBlobs>::clone(&self.blobs);
         Directory::open(&self.settings, blobs, directory)
@@ -131,6 +145,23 @@ impl Workspaces {
         self.lock()
             .repositories
             .insert(cwd.to_owned(), is_repository);
+    }
+
+    /// The name of a directory's tree as it is now. It blocks.
+    pub(super) fn name_tree(&self, directory: &Path) -> Result<TreeName, WorkspaceError> {
+        let opened = self.open(directory)?;
+        Ok(opened.snapshot(self.clock.now(), None)?.tree)
+    }
+
+    /// The changes between two trees of a run. It blocks.
+    pub(super) fn compare_trees(
+        &self,
+        cwd: &Path,
+        base: &TreeName,
+        head: &TreeName,
+    ) -> Result<DiffTaken, WorkspaceError> {
+        let diff = self.open(cwd)?.diff(base, head)?;
+        Ok(diff_taken(&diff, base, head, &TurnOverlaps::default()))
     }
 
     /// Undoes what a crash left halfway in the directories of a run: an apply or a revert that had
@@ -155,14 +186,14 @@ impl Workspaces {
         }
     }
 
-    /// Makes the workspace of a turn ready and records its state.
+    /// Makes the workspace of a turn ready and records its state as a tree.
     pub(super) async fn begin_turn(
         &self,
         handle: &Arc<RunHandle>,
         node: NodeId,
         turn: AgentTurnId,
         workspace: Workspace,
-    ) -> Result<(), String> {
+    ) -> Result<TreeName, String> {
         let place = Arc::new(find_place(handle, node, turn, workspace)?);
         let (services, cwd) = (Arc::clone(&handle.services), place.cwd.clone());
         let detect = move || {
@@ -183,7 +214,7 @@ impl Workspaces {
     }
 
     /// Takes the snapshot before a turn. It blocks.
-    fn open_window(&self, place: &TurnPlace, directory: PathBuf) -> Result<(), String> {
+    fn open_window(&self, place: &TurnPlace, directory: PathBuf) -> Result<TreeName, String> {
         let new = NewWindow {
             node: place.node,
             directory: directory.clone(),
@@ -191,16 +222,18 @@ impl Workspaces {
             scope: place.scope,
         };
         self.lock().windows.open(place.turn, new);
+        let names = SnapshotNames::of(place.run, place.turn);
         let opened = self.open(&directory);
-        let snapshot = opened.and_then(|opened| opened.snapshot(self.clock.now(), None));
+        // Kept from now on: a revert needs it as long as the turn is known.
+        let snapshot = opened.and_then(|opened| self.take_snapshot(&opened, &names));
         let mut state = self.lock();
         match snapshot {
-            Ok(snapshot) => {
+            Ok(tree) => {
                 // A turn that was given up meanwhile has no window any more, and needs none.
-                state.windows.set_base(place.turn, snapshot.tree);
+                state.windows.set_base(place.turn, tree.clone());
                 let node = (place.run, place.node);
                 state.directories.insert(node, directory);
-                Ok(())
+                Ok(tree)
             }
             Err(error) => {
                 state.windows.remove(place.turn);
@@ -261,37 +294,39 @@ impl Workspaces {
         };
         let text = |error: WorkspaceError| error.to_string();
         let opened = self.open(&directory).map_err(text)?;
-        let (run_name, turn_name) = (run.to_string(), turn.to_string());
-        let keep = SnapshotName {
-            run: &run_name,
-            turn: &turn_name,
-        };
-        let mut head = self.take_snapshot(&opened, keep).map_err(text)?;
+        let names = SnapshotNames::of(run, turn);
+        let mut head = self.take_snapshot(&opened, &names).map_err(text)?;
         let mut diff = opened.diff(&base, &head).map_err(text)?;
         let forbidden = forbidden_paths(scope, &diff);
-        let report = if kind == WorkspaceKind::Worktree {
+        let overlaps = if kind == WorkspaceKind::Worktree {
             if !forbidden.is_empty() {
                 let only: Vec<TreePath> = forbidden.iter().cloned().collect();
                 opened.revert(&base, &head, Some(&only)).map_err(text)?;
-                head = self.take_snapshot(&opened, keep).map_err(text)?;
+                head = self.take_snapshot(&opened, &names).map_err(text)?;
                 diff = opened.diff(&base, &head).map_err(text)?;
             }
             self.abandon_turn(turn);
-            OverlapReport {
+            TurnOverlaps {
                 violations: forbidden,
-                ..OverlapReport::default()
+                ..TurnOverlaps::default()
             }
         } else {
             self.close_window(&opened, turn, &diff, forbidden, &head)
         };
-        Ok(diff_taken(&diff, &base, &head, &report))
+        Ok(diff_taken(&diff, &base, &head, &overlaps))
     }
 
+    /// Records a directory as a tree of a turn. The trees of a turn are kept together: each snapshot
+    /// is the parent of the next one.
     fn take_snapshot(
         &self,
         directory: &Directory,
-        keep: SnapshotName<'_>,
+        names: &SnapshotNames,
     ) -> Result<TreeName, WorkspaceError> {
+        let keep = SnapshotName {
+            run: &names.run,
+            turn: &names.turn,
+        };
         let snapshot = directory.snapshot(self.clock.now(), Some(keep))?;
         Ok(snapshot.tree)
     }
@@ -304,11 +339,11 @@ impl Workspaces {
         diff: &Diff,
         forbidden: BTreeSet<TreePath>,
         head: &TreeName,
-    ) -> OverlapReport {
+    ) -> TurnOverlaps {
         let others = self.other_windows(opened, turn, head);
         let changed = diff.touched_paths().into_iter().collect();
         let closed = self.lock().windows.close(turn, changed, forbidden);
-        closed.map_or_else(OverlapReport::default, |own| report_overlaps(&own, &others))
+        closed.map_or_else(TurnOverlaps::default, |own| TurnOverlaps::of(&own, &others))
     }
 
     /// The other turns in the same directory. What an open one has changed so far is the difference
@@ -318,21 +353,55 @@ impl Workspaces {
         opened: &Directory,
         turn: AgentTurnId,
         now: &TreeName,
-    ) -> Vec<TurnWindow> {
-        let others = self.lock().windows.others(turn);
-        let mut windows = Vec::with_capacity(others.len());
-        for other in others {
-            let mut window = other.window;
+    ) -> Vec<OtherTurn> {
+        let mut others = self.lock().windows.others(turn);
+        for OtherTurn { directory, .. } in &mut others {
+            let window = &mut directory.window;
             if window.closed.is_none()
-                && let Some(base) = &other.base
+                && let Some(base) = &directory.base
                 && let Ok(diff) = opened.diff(base, now)
             {
-                window.forbidden = forbidden_paths(other.scope, &diff);
+                window.forbidden = forbidden_paths(directory.scope, &diff);
                 window.changed = diff.touched_paths().into_iter().collect();
             }
-            windows.push(window);
         }
-        windows
+        others
+    }
+}
+
+/// What a turn and the turns beside it did to the same files.
+#[derive(Default)]
+struct TurnOverlaps {
+    violations: BTreeSet<TreePath>,
+    shared: BTreeSet<TreePath>,
+    conflicts: Vec<WriteConflict>,
+}
+
+impl TurnOverlaps {
+    fn of(own: &TurnWindow, others: &[OtherTurn]) -> Self {
+        let windows: Vec<TurnWindow> = others
+            .iter()
+            .map(|other| other.directory.window.clone())
+            .collect();
+        let OverlapReport {
+            shared,
+            violations,
+            conflicts,
+        } = report_overlaps(own, &windows);
+        let conflicts = conflicts.into_iter().take(LISTED_PATHS_MAX);
+        let conflicts = conflicts.filter_map(|ConflictingWrite { path, other }| {
+            let other = others.get(other)?;
+            Some(WriteConflict {
+                path: path.to_string(),
+                node: other.directory.node,
+                turn: other.turn,
+            })
+        });
+        Self {
+            violations,
+            shared,
+            conflicts: conflicts.collect(),
+        }
     }
 }
 
@@ -358,12 +427,8 @@ fn find_place(
             node: id,
             turn,
             cwd: PathBuf::from(cwd),
+            branch: workspace.branch.clone().unwrap_or_default(),
             workspace,
-            alias: node
-                .settings
-                .alias
-                .clone()
-                .unwrap_or_else(|| id.to_string()),
             scope: WriteScope::of(node.settings.capabilities, mode),
             setup: run.settings.setup.clone(),
         })
@@ -378,7 +443,7 @@ fn forbidden_paths(scope: WriteScope, diff: &Diff) -> BTreeSet<TreePath> {
         .collect()
 }
 
-fn diff_taken(diff: &Diff, base: &TreeName, head: &TreeName, report: &OverlapReport) -> DiffTaken {
+fn diff_taken(diff: &Diff, base: &TreeName, head: &TreeName, overlaps: &TurnOverlaps) -> DiffTaken {
     let texts = |paths: &BTreeSet<TreePath>| -> Vec<String> {
         let listed = paths.iter().take(LISTED_PATHS_MAX);
         listed.map(ToString::to_string).collect()
@@ -398,8 +463,9 @@ fn diff_taken(diff: &Diff, base: &TreeName, head: &TreeName, report: &OverlapRep
             lines_removed: diff.lines_removed,
             base_tree: base.as_str().to_owned(),
             head_tree: head.as_str().to_owned(),
-            violations: texts(&report.violations),
-            shared: texts(&report.shared),
+            violations: texts(&overlaps.violations),
+            shared: texts(&overlaps.shared),
+            conflicts: overlaps.conflicts.clone(),
         },
     }
 }

@@ -27,7 +27,7 @@ impl Node {
         let worktree = fixture.open_git().create_worktree(CreateWorktree {
             run: RUN,
             node: name,
-            alias: name,
+            branch: &format!("turnkeep/{name}"),
         });
         let worktree = worktree.unwrap();
         Self {
@@ -52,7 +52,15 @@ impl Node {
 
 pub(crate) fn integrate(fixture: &Fixture, nodes: &[&Node]) -> IntegrationOutcome {
     let changes: Vec<NodeChanges> = nodes.iter().map(|node| node.changes(fixture)).collect();
-    fixture.open_git().integrate(RUN, &changes).unwrap()
+    fixture.open_git().integrate(&changes).unwrap()
+}
+
+/// Checks an integrated tree out where a verification would run.
+fn check_out(fixture: &Fixture, integrated: &Integrated) -> PathBuf {
+    let checked_out = fixture
+        .open_git()
+        .check_out_integration(RUN, &integrated.tree);
+    checked_out.unwrap()
 }
 
 pub(crate) fn expect_integrated(outcome: IntegrationOutcome) -> Integrated {
@@ -93,11 +101,9 @@ fn the_work_of_two_nodes_and_the_user_comes_together() {
         ("from-a", "1\n"),
         ("dir/from-b", "1\n"),
     ]);
-    assert_eq!(read_files(&integrated.directory), expect);
-    assert_eq!(
-        tree_of(&fixture.open_at(&integrated.directory)),
-        integrated.tree
-    );
+    let directory = check_out(&fixture, &integrated);
+    assert_eq!(read_files(&directory), expect);
+    assert_eq!(tree_of(&fixture.open_at(&directory)), integrated.tree);
     assert_eq!(integrated.base_tree, fixture.tree());
     assert!(!marker.exists());
     assert_eq!(user_state(&fixture.cwd), before);
@@ -109,26 +115,28 @@ fn the_integration_directory_is_updated_in_place() {
     let node = Node::create(&fixture, "A");
     node.write("x", "1\n");
     node.write("y", "1\n");
-    let first = expect_integrated(integrate(&fixture, &[&node]));
+    let first = check_out(&fixture, &expect_integrated(integrate(&fixture, &[&node])));
     // What a verification leaves behind: ignored files stay, others go.
     write_files(
-        &first.directory,
+        &first,
         &files(&[("build/cache", "fast"), ("junk/f", "x"), ("a", "?")]),
     );
     fs::remove_file(node.directory.join("y")).unwrap();
     node.write("x", "2\n");
-    let second = expect_integrated(integrate(&fixture, &[&node]));
-    assert_eq!(first.directory, second.directory);
+    let merged = expect_integrated(integrate(&fixture, &[&node]));
+    assert!(first.join("junk").exists(), "a merge touches no file");
+    let second = check_out(&fixture, &merged);
+    assert_eq!(first, second);
     let expect = files(&[
         ("a", "1\n"),
         ("x", "2\n"),
         ("build/cache", "fast"),
         (".gitignore", "build/\n"),
     ]);
-    assert_eq!(read_files(&second.directory), expect);
-    assert_eq!(git(&second.directory, &["status", "--porcelain"]), "");
+    assert_eq!(read_files(&second), expect);
+    assert_eq!(git(&second, &["status", "--porcelain"]), "");
     // The same work again gives the same tree.
-    assert_eq!(expect_integrated(integrate(&fixture, &[&node])), second);
+    assert_eq!(expect_integrated(integrate(&fixture, &[&node])), merged);
 }
 
 #[test]
@@ -136,8 +144,8 @@ fn without_nodes_the_integration_tree_is_the_directory_itself() {
     let fixture = Fixture::git(&[("a", "1\n")]);
     fixture.write("new", "1\n");
     let integrated = expect_integrated(integrate(&fixture, &[]));
-    assert_eq!(integrated.directory, fixture.cwd);
     assert_eq!(integrated.tree, fixture.tree());
+    assert_eq!(integrated.base_tree, integrated.tree);
 }
 
 #[test]
@@ -222,7 +230,7 @@ fn modes_and_contents_merge_apart() {
     fs::set_permissions(a.directory.join("f"), PermissionsExt::from_mode(0o755)).unwrap();
     b.write("f", "2\n");
     let integrated = expect_integrated(integrate(&fixture, &[&a, &b]));
-    let merged = read_files(&integrated.directory);
+    let merged = read_files(&check_out(&fixture, &integrated));
     assert_eq!(
         merged.get(b"f".as_slice()),
         Some(&TestFile::Program(b"2\n".to_vec()))
@@ -236,8 +244,9 @@ fn a_subdirectory_integrates_at_its_place() {
     let node = Node::create(&fixture, "A");
     node.write("a", "2\n");
     let integrated = expect_integrated(integrate(&fixture, &[&node]));
-    assert_eq!(read_files(&integrated.directory), files(&[("a", "2\n")]));
-    assert!(integrated.directory.ends_with("integration/app"));
+    let directory = check_out(&fixture, &integrated);
+    assert_eq!(read_files(&directory), files(&[("a", "2\n")]));
+    assert!(directory.ends_with("integration/app"));
 }
 
 /// What a merge must give for a path that at most one side changed, or that both changed alike.
@@ -268,7 +277,7 @@ fn check_merge(base: &TestFiles, states: [&TestFiles; 2]) {
     let model = |path: &Vec<u8>| merge_by_model(base.get(path), a.get(path), b.get(path));
     match outcome {
         IntegrationOutcome::Integrated(integrated) => {
-            let merged = read_files(&integrated.directory);
+            let merged = read_files(&check_out(&fixture, &integrated));
             for path in paths {
                 if let Ok(expect) = model(path) {
                     assert_eq!(

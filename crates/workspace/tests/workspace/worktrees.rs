@@ -16,7 +16,7 @@ fn create(fixture: &Fixture, node: &str) -> Worktree {
     let create = CreateWorktree {
         run: RUN,
         node,
-        alias: "Builder A",
+        branch: "turnkeep/0d9c2f7e/Builder-A",
     };
     fixture.open_git().create_worktree(create).unwrap()
 }
@@ -146,7 +146,7 @@ fn a_program_that_damages_its_worktree_loses_no_work() {
     let create = CreateWorktree {
         run: RUN,
         node: NODE,
-        alias: "x",
+        branch: "turnkeep/x",
     };
     let made = fixture.open_git().create_worktree(create);
     assert!(matches!(made, Err(WorkspaceError::Disconnected(_))));
@@ -288,7 +288,7 @@ fn nothing_outside_our_directory_is_deleted() {
         let create = CreateWorktree {
             run: RUN,
             node: bad,
-            alias: "x",
+            branch: "turnkeep/x",
         };
         let made = fixture.open_git().create_worktree(create);
         assert!(matches!(made, Err(WorkspaceError::BadName(..))), "{bad}");

@@ -4,15 +4,17 @@
 //! |---|---|
 //! | `message.user`, `tool.results` | types it and presses Enter, once the program has shown a prompt |
 //! | `interrupt` | presses Esc or Ctrl-C |
-//! | `reset` with a command | types the command; what the program says to it is no answer |
+//! | `reset` with commands | types them one after the other; what the program says to them is no answer |
 //!
 //! When the detector finds the end of the turn, the bridge prints the text as
 //! `message.assistant.final` and then `turn.completed`. Of an interrupted turn it prints what there
-//! is as a delta, and `turn.interrupted`.
+//! is as a delta, and `turn.interrupted`. While the program draws, `terminal.output` says once a second
+//! that it is alive.
 //!
 //! A prompt is typed as a bracketed paste where the program takes one. Elsewhere every line break
 //! would submit what is before it, so the prompt is typed as one line.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -29,6 +31,9 @@ const CTRL_C: &str = "\x03";
 const ENTER_AFTER: Duration = Duration::from_millis(150);
 /// How long a program may talk about a command that begins a new session.
 const RESET_WITHIN: Duration = Duration::from_secs(1);
+
+/// How often the server hears that the program prints something.
+const ALIVE_EVERY: Duration = Duration::from_secs(1);
 
 /// What to do now.
 #[derive(Debug, Default, PartialEq)]
@@ -60,7 +65,11 @@ pub(super) struct Conversation {
     stage: Stage,
     /// A prompt that waits until the program takes one.
     waiting: Option<String>,
+    /// Commands that begin a new session and are not typed yet.
+    reset_commands: VecDeque<String>,
     enter_at: Option<Duration>,
+    /// When the server last heard that the program prints something.
+    shown_alive_at: Option<Duration>,
     reaction: Reaction,
 }
 
@@ -72,7 +81,9 @@ impl Conversation {
             escapes,
             stage: Stage::Starting,
             waiting: None,
+            reset_commands: VecDeque::new(),
             enter_at: None,
+            shown_alive_at: None,
             reaction: Reaction::default(),
         }
     }
@@ -91,6 +102,7 @@ impl Conversation {
     pub(super) fn receive_output(&mut self, now: Duration, output: &[u8]) -> Reaction {
         let answers = self.queries.answer(output);
         self.reaction.keys.extend(answers);
+        self.show_life(now);
         self.observe(now, Event::Output(output))
     }
 
@@ -115,11 +127,20 @@ impl Conversation {
             "message.user" => self.waiting = Some(text("content").unwrap_or_default().to_owned()),
             "tool.results" => self.waiting = Some(describe_results(&record)),
             "interrupt" => self.interrupt(),
-            "reset" => self.reset(now, text("command")),
+            "reset" => self.reset(now, commands_of(&record)),
             _ => {}
         }
         self.pass_time(now);
         std::mem::take(&mut self.reaction)
+    }
+
+    /// Lets the server's watchdog see that a program that works is not silent.
+    fn show_life(&mut self, now: Duration) {
+        let is_due = self.shown_alive_at.is_none_or(|at| at + ALIVE_EVERY <= now);
+        if self.stage == Stage::Working && is_due {
+            self.shown_alive_at = Some(now);
+            self.print(json!({"type": "terminal.output"}));
+        }
     }
 
     fn note_first_prompt(&mut self) {
@@ -175,14 +196,25 @@ impl Conversation {
         }
     }
 
-    fn reset(&mut self, now: Duration, command: Option<&str>) {
+    fn reset(&mut self, now: Duration, commands: VecDeque<String>) {
         self.waiting = None;
-        let Some(command) = command.filter(|_| self.stage != Stage::Starting) else {
-            return;
+        // A program that starts has no session yet.
+        if self.stage != Stage::Starting && !commands.is_empty() {
+            self.reset_commands = commands;
+            self.type_reset_command(now);
+        }
+    }
+
+    /// Types the next command that begins a new session. Without one the program is ready.
+    fn type_reset_command(&mut self, now: Duration) {
+        self.stage = match self.reset_commands.pop_front() {
+            Some(command) => {
+                self.press(&format!("{}{ENTER}", one_line(&command)));
+                let until = now + RESET_WITHIN;
+                Stage::Resetting { until }
+            }
+            None => Stage::Idle,
         };
-        let until = now + RESET_WITHIN;
-        self.press(&format!("{}{ENTER}", one_line(command)));
-        self.stage = Stage::Resetting { until };
     }
 
     /// Does what time alone makes due.
@@ -192,7 +224,7 @@ impl Conversation {
             self.press(ENTER);
         }
         if matches!(self.stage, Stage::Resetting { until } if until <= now) {
-            self.stage = Stage::Idle;
+            self.type_reset_command(now);
         }
         if self.stage == Stage::Idle
             && let Some(prompt) = self.waiting.take()
@@ -219,6 +251,14 @@ impl Conversation {
     fn print(&mut self, line: Value) {
         self.reaction.lines.push(line);
     }
+}
+
+fn commands_of(record: &Value) -> VecDeque<String> {
+    let commands = record.get("commands").and_then(Value::as_array);
+    let commands = commands.into_iter().flatten();
+    commands
+        .filter_map(|command| command.as_str().map(str::to_owned))
+        .collect()
 }
 
 /// A text without keys that mean something else than a character: none of them may leave the paste.
@@ -373,7 +413,7 @@ mod tests {
     fn what_a_program_says_to_a_reset_is_no_answer() {
         let mut session = Session::new();
         session.at_prompt();
-        let reset = json!({"type": "reset", "command": "clear"});
+        let reset = json!({"type": "reset", "commands": ["clear"]});
         assert_eq!(session.receive(&reset), [r"keys clear\r"]);
         session.receive(&prompt("next"));
         session.output("clear\r\n\x1b[?2004l\rcleared\r\n", true);
@@ -382,6 +422,37 @@ mod tests {
             all.extend(session.pass());
         }
         assert_eq!(all, [r"keys \x1b[200~next\x1b[201~", r"keys \r"]);
+    }
+
+    #[test]
+    fn the_commands_of_a_reset_are_typed_one_after_the_other() {
+        let mut session = Session::new();
+        session.at_prompt();
+        let reset = json!({"type": "reset", "commands": ["/new", "/clear"]});
+        assert_eq!(session.receive(&reset), [r"keys /new\r"]);
+        session.receive(&prompt("next"));
+        let mut all = Vec::new();
+        for _ in 0..12 {
+            all.extend(session.pass());
+        }
+        let expect = [r"keys /clear\r", r"keys \x1b[200~next\x1b[201~", r"keys \r"];
+        assert_eq!(all, expect);
+    }
+
+    #[test]
+    fn a_program_that_draws_while_it_works_shows_that_it_is_alive() {
+        let mut session = Session::new();
+        session.at_prompt();
+        assert_eq!(session.output("a greeting", true), NOTHING);
+        session.receive(&prompt("work"));
+        let mut signs = 0;
+        for _ in 0..15 {
+            let printed = session.output("\r|", true);
+            signs += usize::from(printed == [r#"{"type":"terminal.output"}"#]);
+            session.pass();
+        }
+        // Three seconds have passed.
+        assert_eq!(signs, 3);
     }
 
     #[test]

@@ -18,6 +18,7 @@ fn end_any_verification(scenario: &mut Scenario, which: u8) {
         report: Bytes::from_static(b"{}"),
         tail: "1 test failed".to_owned(),
         signature: "make test: 2".to_owned(),
+        changes: None,
     };
     scenario
         .take(|run, around| end_verification(run, around, &end))
@@ -155,6 +156,7 @@ fn do_anything(scenario: &mut Scenario, what: u8, which: u8) {
             let found = Restart {
                 resume: which > 127,
                 resumable_programs: &[],
+                changes: &[],
             };
             scenario
                 .take(|run, around| Ok(restart(run, around, found)))

@@ -48,6 +48,7 @@ fn ask_about(scenario: &mut Scenario, node: NodeId, call: &str) -> PermissionAns
         args: json!({"cmd": "make"}),
         provider_id: Some(call.to_owned()),
         context: "runs make".to_owned(),
+        can_allow_always: false,
     };
     scenario
         .take(|run, around| ask_permission(run, around, permission))
@@ -114,4 +115,204 @@ fn a_turn_that_is_being_stopped_asks_nobody_and_starts_nothing() {
     };
     let refused = call(&mut scenario, node, question);
     assert_eq!(refused, Err(Rejection::TurnStopping));
+}
+
+/// Begins another turn of a node under this mode.
+fn begin_turn_in(scenario: &mut Scenario, node: NodeId, mode: GlobalMode) {
+    if scenario.turn(node).is_some() {
+        scenario.complete(node, "Done.");
+    }
+    let change = RunChange {
+        global_mode: Some(mode),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, change))
+        .unwrap();
+    scenario.chat("a", "Go on");
+}
+
+#[test]
+fn a_rule_of_the_implementation_answers_nothing_while_the_run_is_planning() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    let allow_for_run = |scenario: &mut Scenario, command: &str| {
+        let PermissionAnswer::Waits(approval) = ask(scenario, node, command) else {
+            panic!("no rule allows {command}");
+        };
+        answer(scenario, approval, Verdict::Approved, Scope::Run).unwrap();
+    };
+    let is_allowed = |scenario: &mut Scenario, command: &str| {
+        let asked = ask(scenario, node, command);
+        if let PermissionAnswer::Waits(approval) = asked {
+            answer(scenario, approval, Verdict::Denied, Scope::Once).unwrap();
+        }
+        asked == PermissionAnswer::AllowedByRule
+    };
+    begin_turn_in(&mut scenario, node, GlobalMode::Implementation);
+    allow_for_run(&mut scenario, "make");
+    // A change of the mode holds from the next turn on.
+    let change = RunChange {
+        global_mode: Some(GlobalMode::Planning),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, change))
+        .unwrap();
+    assert!(is_allowed(&mut scenario, "make"));
+    begin_turn_in(&mut scenario, node, GlobalMode::Planning);
+    assert!(!is_allowed(&mut scenario, "make"));
+    allow_for_run(&mut scenario, "ls");
+    assert!(is_allowed(&mut scenario, "ls"));
+    begin_turn_in(&mut scenario, node, GlobalMode::Implementation);
+    assert!(is_allowed(&mut scenario, "make") && is_allowed(&mut scenario, "ls"));
+}
+
+/// Asks about a call of which no rule can be made.
+fn ask_to_fetch(scenario: &mut Scenario, node: NodeId, can_allow_always: bool) -> ApprovalId {
+    let permission = Permission {
+        node,
+        turn: scenario.turn(node).unwrap(),
+        tool_name: "fetch".to_owned(),
+        args: json!({"url": "http://localhost"}),
+        provider_id: None,
+        context: "use fetch".to_owned(),
+        can_allow_always,
+    };
+    let asked = scenario.take(|run, around| ask_permission(run, around, permission));
+    let PermissionAnswer::Waits(approval) = asked.unwrap() else {
+        panic!("no rule allows it");
+    };
+    approval
+}
+
+#[test]
+fn a_scope_that_nothing_could_keep_is_refused_and_the_approval_stays_open() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let mut check = |can_allow_always: bool, scope: Scope, expect: Result<(), &str>| {
+        let approval = ask_to_fetch(&mut scenario, node, can_allow_always);
+        let answered = answer(&mut scenario, approval, Verdict::Approved, scope);
+        let answered = answered.map_err(|error| error.to_string());
+        assert_eq!(answered, expect.map_err(str::to_owned), "{scope}");
+        if expect.is_err() {
+            answer(&mut scenario, approval, Verdict::Approved, Scope::Once).unwrap();
+        }
+        assert_eq!(scenario.run.live.rules, []);
+    };
+    let once = "no rule can be made of this call: approve it once";
+    let for_node = "no rule can be made of this call: approve it once, or for this node (`node`)";
+    check(false, Scope::Once, Ok(()));
+    check(false, Scope::Node, Err(once));
+    check(false, Scope::Run, Err(once));
+    // The program remembers it, so no rule is needed.
+    check(true, Scope::Node, Ok(()));
+    check(true, Scope::Run, Err(for_node));
+}
+
+#[test]
+fn a_rule_is_made_of_the_arguments_that_a_person_changed() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "rm -rf /") else {
+        panic!("no rule allows it");
+    };
+    let resolution = Resolution {
+        verdict: Verdict::Modified,
+        modified_args: Some(json!({"cmd": "rm -rf build"})),
+        reason: None,
+        scope: Scope::Node,
+    };
+    scenario
+        .take(|run, around| resolve(run, around, approval, resolution))
+        .unwrap();
+    assert_eq!(
+        ask(&mut scenario, node, "rm -rf build"),
+        PermissionAnswer::AllowedByRule
+    );
+    assert!(matches!(
+        ask(&mut scenario, node, "rm -rf /"),
+        PermissionAnswer::Waits(_)
+    ));
+}
+
+#[test]
+fn a_denial_that_stops_the_turn_is_one_decision() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    prepare(&mut scenario, node, "You write code.");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "make") else {
+        panic!("no rule allows it");
+    };
+    let denied = Resolution::denied("no");
+    scenario
+        .take(|run, around| resolve_and_interrupt(run, around, approval, denied))
+        .unwrap();
+    let [Effect::AnswerPermission { .. }, Effect::Interrupt(stopped)] = &scenario.effects[..]
+    else {
+        panic!(
+            "the program is answered and stopped: {:?}",
+            scenario.effects
+        );
+    };
+    assert_eq!(*stopped, node);
+}
+
+#[test]
+fn a_node_that_may_not_run_commands_is_denied_them_without_a_question() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "make") else {
+        panic!("no rule allows it");
+    };
+    answer(&mut scenario, approval, Verdict::Approved, Scope::Run).unwrap();
+    let mut limited = node_settings("a", "implementer");
+    limited.capabilities.run_commands = false;
+    scenario
+        .take(|run, around| change_node(run, around, node, limited))
+        .unwrap();
+    // Not even a rule gives it the right.
+    assert_eq!(ask(&mut scenario, node, "make"), PermissionAnswer::Denied);
+    let [Effect::AnswerPermission { resolution, .. }] = &scenario.effects[..] else {
+        panic!("the program is answered: {:?}", scenario.effects);
+    };
+    let reason = resolution.reason.as_deref().unwrap();
+    assert!(reason.contains("may not run commands"), "{reason}");
+    scenario.complete(node, "Done.");
+    scenario.chat("a", "Again");
+    let prompt = prepare(&mut scenario, node, "You write code.");
+    assert!(prompt.contains("You may not run commands."), "{prompt}");
+}
+
+#[test]
+fn a_secret_is_masked_in_everything_that_is_recorded() {
+    const SECRET: &str = "key-12345";
+    let mut scenario = Scenario::begin(settings());
+    scenario.secrets = Secrets::new([SECRET.to_owned()]);
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Use key-12345");
+    prepare(&mut scenario, node, "You write code.");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "curl key-12345") else {
+        panic!("no rule allows it");
+    };
+    answer(&mut scenario, approval, Verdict::Approved, Scope::Run).unwrap();
+    let [Effect::AnswerPermission { .. }] = &scenario.effects[..] else {
+        panic!("the program is answered: {:?}", scenario.effects);
+    };
+    // Long enough for a blob of its own.
+    scenario.say(node, &format!("{} key-12345", "x".repeat(5000)));
+    scenario.complete(node, "It is key-12345.");
+    for event in &scenario.log {
+        let stored = record::encode(event);
+        let parts = stored
+            .blobs
+            .iter()
+            .map(|blob| String::from_utf8_lossy(blob));
+        let mut parts = parts.chain([String::from_utf8_lossy(&stored.payload)]);
+        assert!(!parts.any(|part| part.contains(SECRET)), "{event:?}");
+    }
 }

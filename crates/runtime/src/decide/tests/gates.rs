@@ -79,6 +79,7 @@ fn end_check_of(gated: &mut Gated, target: VerificationTarget, ok: bool) -> Resu
         report: Bytes::from_static(b"{}"),
         tail: "1 test failed".to_owned(),
         signature: "make test: 2".to_owned(),
+        changes: None,
     };
     gated
         .scenario
@@ -243,6 +244,7 @@ fn a_check_that_a_restart_ended_begins_again() {
     let found = Restart {
         resume: false,
         resumable_programs: &[],
+        changes: &[],
     };
     gated
         .scenario

@@ -210,3 +210,47 @@ fn a_node_that_only_delegates_cannot_give_the_right_to_write() {
     let refused = scenario.take(|run, around| add_node(run, around, request));
     assert_eq!(refused, Err(Rejection::RightNotHeld("writeCode")));
 }
+
+#[test]
+fn a_refused_node_names_the_limit_and_changes_nothing() {
+    let limits = RunLimits {
+        nodes_max: 3,
+        spawn_depth_max: 1,
+        ..RunLimits::default()
+    };
+    let mut scenario = Scenario::begin(RunSettings {
+        limits,
+        ..settings()
+    });
+    let add = |scenario: &mut Scenario, alias: &str, parent: Option<NodeId>| {
+        let request = NodeRequest {
+            settings: node_settings(alias, "reviewer"),
+            parent,
+        };
+        scenario.take(|run, around| add_node(run, around, request))
+    };
+    let root = add(&mut scenario, "root", None).unwrap();
+    let child = add(&mut scenario, "child", Some(root)).unwrap();
+    let before = scenario.log.len();
+    let too_deep = add(&mut scenario, "grandchild", Some(child)).unwrap_err();
+    assert_eq!(
+        too_deep.to_string(),
+        "at most 1 spawns may lie between a person and a node: let another node spawn it"
+    );
+    assert_eq!(scenario.log.len(), before);
+    add(&mut scenario, "last", Some(root)).unwrap();
+    let before = scenario.log.len();
+    for parent in [None, Some(root)] {
+        let refused = add(&mut scenario, "more", parent);
+        assert_eq!(refused, Err(Rejection::TooManyNodes(3)));
+    }
+    assert_eq!(scenario.log.len(), before);
+    let taken = NodeSettings {
+        label: "Renamed".to_owned(),
+        ..node_settings("CHILD", "reviewer")
+    };
+    let refused = scenario.take(|run, around| change_node(run, around, root, taken));
+    assert_eq!(refused, Err(Rejection::AliasTaken("CHILD".to_owned())));
+    let settings = &scenario.run.live.node(root).unwrap().settings;
+    assert_eq!(settings, &node_settings("root", "reviewer"));
+}

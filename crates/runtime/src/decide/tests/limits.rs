@@ -31,6 +31,21 @@ fn end_with(scenario: &mut Scenario, node: NodeId, text: &str, patch: &'static s
         .unwrap();
 }
 
+/// Ends a node's turn that did nothing but look at a running command.
+fn end_waiting(scenario: &mut Scenario, node: NodeId, text: &str) {
+    scenario.say(node, text);
+    let end = ProgramEnd {
+        node,
+        turn: scenario.turn(node).unwrap(),
+        end: TurnEnd::Completed,
+        diff: DiffTaken::default(),
+        only_waited: true,
+    };
+    scenario
+        .take(|run, around| end_turn(run, around, &end))
+        .unwrap();
+}
+
 /// A lead that asks a worker again and again. Returns the worker, whose turn is open.
 fn begin_loop() -> (Scenario, NodeId, NodeId) {
     let mut scenario = Scenario::begin(settings());
@@ -43,6 +58,37 @@ fn begin_loop() -> (Scenario, NodeId, NodeId) {
 fn ask_worker(scenario: &mut Scenario, lead: NodeId, task: &str) {
     scenario.send(lead, "worker", task).unwrap();
     scenario.pass(300);
+}
+
+/// Gives the worker a task for which it owes no reply.
+fn hand_over(scenario: &mut Scenario, lead: NodeId, task: &str) {
+    let handoff = Handoff {
+        from: lead,
+        to: "worker",
+        message: task,
+        structured: None,
+        artifacts: Vec::new(),
+        status: None,
+        expectation: Some(Expectation::None),
+        reply_to: None,
+        context_pack: None,
+    };
+    scenario
+        .take(|run, around| send_handoff(run, around, handoff))
+        .unwrap();
+    scenario.pass(300);
+}
+
+fn read_file(scenario: &mut Scenario, node: NodeId, path: &str) {
+    let turn = scenario.turn(node).unwrap();
+    let call = Output::ToolProposed {
+        provider_id: "call-1".to_owned(),
+        name: "Read".to_owned(),
+        args: json!({"path": path}),
+    };
+    scenario
+        .take(|run, around| add_output(run, around, node, turn, call))
+        .unwrap();
 }
 
 #[test]
@@ -76,6 +122,50 @@ fn the_evidence_of_a_stall_is_whole_whatever_its_reason_is() {
 }
 
 #[test]
+fn turns_that_only_wait_for_a_command_are_no_circle() {
+    let (mut scenario, lead, worker) = begin_loop();
+    for number in 1..=10 {
+        ask_worker(&mut scenario, lead, &format!("Task {}", "x".repeat(number)));
+        end_waiting(&mut scenario, worker, "It still runs.");
+    }
+    // Neither the equal turns nor the equal replies count.
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    for number in 1..=5 {
+        assert_eq!(scenario.run.live.status, RunStatus::Running);
+        ask_worker(&mut scenario, lead, &format!("More {}", "y".repeat(number)));
+        end_with(&mut scenario, worker, "It still runs.", "");
+    }
+    assert_eq!(evidence(&scenario).stall.count, 5);
+}
+
+#[test]
+fn equal_words_after_other_work_are_no_circle() {
+    // The changes differ each time, or the calls of tools do.
+    let patches = ["+a", "+b", "+c", "+d", "+e"];
+    let (mut scenario, lead, worker) = begin_loop();
+    for (number, patch) in patches.into_iter().enumerate() {
+        ask_worker(&mut scenario, lead, &format!("Task {}", "x".repeat(number)));
+        end_with(&mut scenario, worker, "Done.", patch);
+    }
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    let (mut scenario, lead, worker) = begin_loop();
+    // No reply is owed, so only the turns themselves are compared.
+    let words = ["one", "two", "three", "four", "five"];
+    for word in words {
+        hand_over(&mut scenario, lead, word);
+        read_file(&mut scenario, worker, word);
+        end_with(&mut scenario, worker, "Done.", "");
+    }
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    for word in words {
+        hand_over(&mut scenario, lead, word);
+        read_file(&mut scenario, worker, "one");
+        end_with(&mut scenario, worker, "Done.", "");
+    }
+    assert_eq!(evidence(&scenario).stall.reason, StallReason::SameOutput);
+}
+
+#[test]
 fn a_claim_that_fails_again_and_again_names_the_failure() {
     let checked = RunSettings {
         verify: vec!["make test".to_owned()],
@@ -104,6 +194,7 @@ fn a_claim_that_fails_again_and_again_names_the_failure() {
             report: Bytes::from_static(b"{}"),
             tail: "1 test failed".to_owned(),
             signature: "`make test`: exit status 2".to_owned(),
+            changes: None,
         };
         scenario
             .take(|run, around| end_verification(run, around, &end))

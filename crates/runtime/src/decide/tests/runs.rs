@@ -81,10 +81,34 @@ fn a_restart_loses_no_input_and_consumes_none_twice() {
     let found = Restart {
         resume: false,
         resumable_programs: &program,
+        changes: &[],
     };
+    let before = scenario.log.len();
     scenario
         .take(|run, around| Ok(restart(run, around, found)))
         .unwrap();
+    assert_eq!(
+        scenario.names_from(before),
+        [
+            "run.patch",
+            "turn.interrupted",
+            "node.patch",
+            "tool.completed",
+            "turn.interrupted",
+            "approval.resolved",
+            // The node is no longer blocked, and then at rest.
+            "node.patch",
+            "node.patch",
+        ]
+    );
+    let resolved = scenario.log[before..]
+        .iter()
+        .find_map(|event| match &event.fact {
+            Fact::ApprovalResolved { resolution, .. } => Some(resolution),
+            _ => None,
+        });
+    let reason = resolved.unwrap().reason.as_deref();
+    assert_eq!(reason, Some("provider-restarted"));
     assert_eq!(scenario.run.live.status, RunStatus::Paused);
     assert_eq!(
         scenario.run.live.paused_reason,
@@ -173,4 +197,102 @@ fn a_turn_that_a_pause_stopped_continues_and_still_answers_its_question() {
     );
     scenario.complete(worker, "Built.");
     assert!(scenario.run.live.node(lead).unwrap().unanswered.is_empty());
+}
+
+fn set_run_status(scenario: &mut Scenario, status: RunStatus, interrupt: bool) {
+    let change = RunChange {
+        status: Some(status),
+        interrupt,
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, change))
+        .unwrap();
+}
+
+/// Creates a run while no turn is free.
+fn begin_queued() -> Scenario {
+    let mut scenario = Scenario::begin(settings());
+    scenario.run = Run::new(scenario.run.live.id);
+    scenario.log.clear();
+    scenario.stored.clear();
+    scenario.free_turns = 0;
+    scenario
+        .take(|run, around| Ok(create_run(run, around, settings())))
+        .unwrap();
+    scenario
+}
+
+#[test]
+fn a_run_is_queued_until_a_turn_is_free() {
+    let mut scenario = begin_queued();
+    assert_eq!(scenario.run.live.status, RunStatus::Queued);
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let full = Capacity {
+        turns: 0,
+        ..Capacity::UNLIMITED
+    };
+    let waits = explain(&scenario.run.live, scenario.now, full).waits;
+    let reasons: Vec<(&WaitReason, &Owner)> = waits
+        .iter()
+        .map(|wait| (&wait.reason, &wait.owner))
+        .collect();
+    let queued = WaitReason::RunStopped {
+        status: RunStatus::Queued,
+        paused: None,
+    };
+    let full_server = WaitReason::Held(crate::hold::Hold::ServerFull);
+    assert_eq!(
+        reasons,
+        [(&queued, &Owner::Daemon), (&full_server, &Owner::Daemon)]
+    );
+    assert!(waits_for_capacity(&scenario.run.live, scenario.now, full));
+    scenario.pass(1_000);
+    assert_eq!(scenario.run.live.status, RunStatus::Queued);
+    scenario.free_turns = 1;
+    scenario.pass(0);
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    assert!(scenario.turn(node).is_some());
+    assert!(!waits_for_capacity(&scenario.run.live, scenario.now, full));
+}
+
+#[test]
+fn a_queued_run_can_be_paused_and_resumed_and_waits_for_a_person_after_a_restart() {
+    let mut scenario = begin_queued();
+    set_run_status(&mut scenario, RunStatus::Paused, false);
+    set_run_status(&mut scenario, RunStatus::Running, false);
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    for (resume, expect) in [(false, RunStatus::Paused), (true, RunStatus::Running)] {
+        let mut scenario = begin_queued();
+        scenario.free_turns = 1;
+        let found = Restart {
+            resume,
+            resumable_programs: &[],
+            changes: &[],
+        };
+        scenario
+            .take(|run, around| Ok(restart(run, around, found)))
+            .unwrap();
+        assert_eq!(scenario.run.live.status, expect);
+    }
+}
+
+#[test]
+fn a_node_is_asked_to_continue_once_however_often_its_run_is_paused() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    prepare(&mut scenario, node, "You write code.");
+    set_run_status(&mut scenario, RunStatus::Paused, true);
+    let reason = "paused by the user".to_owned();
+    let requeue = false;
+    scenario.end(node, TurnEnd::Interrupted { reason, requeue });
+    // The server has no room, so no turn reads the note before the next pause.
+    scenario.free_turns = 0;
+    for _ in 0..2 {
+        set_run_status(&mut scenario, RunStatus::Running, false);
+        assert_eq!(scenario.run.live.node(node).unwrap().inbox.len(), 1);
+        set_run_status(&mut scenario, RunStatus::Paused, false);
+    }
 }

@@ -186,3 +186,84 @@ fn orchestrators_take_turns_where_only_one_fits() {
     scenario.complete(first, "Nothing yet.");
     assert!(scenario.turn(second).is_some() && scenario.turn(first).is_none());
 }
+
+#[test]
+fn an_automatic_turn_is_tried_again_as_often_as_any_other() {
+    let mut scenario = begin_automatic();
+    scenario.add("other", "reviewer");
+    let lead = scenario.add("lead", "orchestrator");
+    for (attempt, pause) in [(2, 2_000), (3, 8_000), (4, 30_000)] {
+        let reason = "overloaded".to_owned();
+        scenario.end(lead, TurnEnd::Unavailable { reason });
+        assert_eq!(scenario.turn(lead), None, "it waits {pause} ms");
+        scenario.pass(pause + pause / 5);
+        let node = scenario.run.live.node(lead).unwrap();
+        assert_eq!(node.turn.as_ref().unwrap().attempt, attempt);
+        assert_eq!(scenario.run.live.status, RunStatus::Running);
+    }
+    // It gives up like any other turn, and only then this counts as an idle automatic turn.
+    for expect in [None, Some(PausedReason::Stall)] {
+        let reason = "exit status 1".to_owned();
+        scenario.end(lead, TurnEnd::Failed { reason });
+        assert_eq!(scenario.run.live.paused_reason, expect);
+        let next = scenario.run.live.node(lead).unwrap().turn.as_ref();
+        assert_eq!(next.map(|turn| turn.attempt), expect.is_none().then_some(1));
+    }
+}
+
+#[test]
+fn an_automatic_run_waits_out_any_number_of_rate_limits() {
+    let mut scenario = begin_automatic();
+    let lead = scenario.add("lead", "orchestrator");
+    for _ in 0..4 {
+        let until = Some(Timestamp(scenario.now.0 + 60_000));
+        scenario.end(lead, TurnEnd::RateLimited { until });
+        assert_eq!(scenario.turn(lead), None);
+        scenario.pass(60_000);
+        let node = scenario.run.live.node(lead).unwrap();
+        assert_eq!(node.turn.as_ref().unwrap().attempt, 1, "no failed attempt");
+        assert_eq!(scenario.run.live.status, RunStatus::Running);
+    }
+}
+
+#[test]
+fn a_provider_that_is_parked_now_gets_no_other_turn_in_the_same_decision() {
+    let limits = RunLimits {
+        open_turns_max: 1,
+        ..RunLimits::default()
+    };
+    let mut scenario = Scenario::begin(RunSettings {
+        limits,
+        ..settings()
+    });
+    let a = scenario.add("a", "implementer");
+    let b = scenario.add("b", "reviewer");
+    scenario.chat("a", "Go");
+    scenario.chat("b", "Go");
+    assert_eq!(scenario.turn(b), None, "the run has one turn at a time");
+    let until = Some(Timestamp(scenario.now.0 + 60_000));
+    scenario.end(a, TurnEnd::RateLimited { until });
+    assert_eq!(scenario.turn(b), None, "its provider takes no more");
+    scenario.pass(60_000);
+    assert!(scenario.turn(a).is_some(), "the oldest input comes first");
+}
+
+#[test]
+fn a_run_opens_no_more_turns_than_its_own_limit_where_the_server_has_room() {
+    let mut scenario = Scenario::begin(settings());
+    for alias in ["a", "b", "c", "d", "e"] {
+        scenario.add(alias, "implementer");
+        scenario.chat(alias, "Go");
+    }
+    let open = |scenario: &Scenario| {
+        let nodes = scenario.run.live.nodes();
+        let working = nodes.filter(|node| node.turn.is_some());
+        working
+            .map(|node| node.name().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(open(&scenario), ["a", "b", "c", "d"]);
+    let a = find_node(&scenario.run.live, "a").unwrap().id;
+    scenario.complete(a, "Done.");
+    assert_eq!(open(&scenario), ["b", "c", "d", "e"]);
+}

@@ -107,7 +107,8 @@ impl Story {
             return true;
         }
         let live = &self.scenario.run.live;
-        let deadline = next_deadline(live, self.scenario.now, Capacity::UNLIMITED);
+        let heard = &self.scenario.heard;
+        let deadline = next_deadline(live, self.scenario.now, Capacity::UNLIMITED, heard);
         let Some(deadline) = deadline else {
             return false;
         };
@@ -123,6 +124,7 @@ impl Story {
             report: Bytes::from_static(b"{}"),
             tail: "1 test failed".to_owned(),
             signature: "`make test`: exit status 2".to_owned(),
+            changes: None,
         };
         self.scenario
             .take(|run, around| end_verification(run, around, &end))
@@ -185,6 +187,7 @@ impl Story {
                 args: json!({"cmd": "make"}),
                 provider_id: Some("call-1".to_owned()),
                 context: "runs make".to_owned(),
+                can_allow_always: false,
             };
             self.scenario
                 .take(|run, around| ask_permission(run, around, permission))
@@ -287,6 +290,7 @@ impl Story {
         let found = Restart {
             resume: kind == RestartKind::GoesOnByItself,
             resumable_programs: programs,
+            changes: &[],
         };
         self.scenario
             .take(|run, around| Ok(restart(run, around, found)))

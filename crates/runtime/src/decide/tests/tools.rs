@@ -117,3 +117,44 @@ fn a_call_that_is_approved_after_its_turn_reports_its_outcome_as_a_message() {
     let turn = scenario.run.live.node(node).unwrap().turn.as_ref().unwrap();
     assert_eq!(turn.consumed.len(), 1);
 }
+
+#[test]
+fn an_edge_that_cannot_be_is_refused_before_a_person_is_asked() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "reviewer");
+    scenario.add("b", "reviewer");
+    let mut free = node_settings("a", "reviewer");
+    free.capabilities.spawn_nodes = true;
+    scenario
+        .take(|run, around| change_node(run, around, node, free))
+        .unwrap();
+    scenario.chat("a", "Go");
+    let edge = |to: &str, label: Option<&str>| {
+        OrchestrationCall::CreateEdge(CreateEdge {
+            from: "a".to_owned(),
+            to: to.to_owned(),
+            kind: None,
+            label: label.map(str::to_owned),
+            bidirectional: None,
+        })
+    };
+    let before = scenario.log.len();
+    for refused in [
+        edge("a", None),
+        edge("nobody", None),
+        edge("b", Some("")),
+        edge("b", Some("two\nlines")),
+    ] {
+        let answer = call(&mut scenario, node, refused.clone());
+        assert!(answer.is_err(), "{refused:?}: {answer:?}");
+    }
+    assert_eq!(scenario.log.len(), before, "a refused call leaves no trace");
+    let answer = call(&mut scenario, node, edge("b", Some("review"))).unwrap();
+    assert!(matches!(
+        answer,
+        ToolAnswer::Pending {
+            approval: Some(_),
+            ..
+        }
+    ));
+}

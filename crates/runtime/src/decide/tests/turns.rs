@@ -52,7 +52,8 @@ fn an_unavailable_provider_is_tried_three_times_and_not_after_a_tool_ran() {
         scenario.end(node, unavailable());
         scenario.pass(pause - 1);
         assert_eq!(scenario.turn(node), None, "it waits {pause} ms");
-        scenario.pass(1);
+        // And up to a fifth longer.
+        scenario.pass(1 + pause / 5);
         assert!(scenario.turn(node).is_some());
     }
     scenario.end(node, unavailable());
@@ -67,6 +68,25 @@ fn an_unavailable_provider_is_tried_three_times_and_not_after_a_tool_ran() {
     answer(&mut scenario, approval, Verdict::Approved, Scope::Once).unwrap();
     scenario.end(node, unavailable());
     assert_eq!(scenario.status(node), NodeStatus::Failed);
+}
+
+#[test]
+fn nodes_that_were_refused_together_do_not_come_back_together() {
+    let mut pauses = BTreeSet::new();
+    let mut scenario = Scenario::begin(settings());
+    for number in 0..4 {
+        let alias = format!("n{number}");
+        let node = scenario.add(&alias, "implementer");
+        scenario.chat(&alias, "Go");
+        let reason = "overloaded".to_owned();
+        scenario.end(node, TurnEnd::Unavailable { reason });
+        let retry_at = scenario.run.live.node(node).unwrap().retry_at.unwrap();
+        let pause = retry_at.0 - scenario.now.0;
+        assert!((2_000..=2_400).contains(&pause), "{pause}");
+        pauses.insert(pause);
+        scenario.pass(2_400);
+    }
+    assert!(pauses.len() > 1, "{pauses:?}");
 }
 
 #[test]

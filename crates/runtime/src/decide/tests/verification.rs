@@ -8,6 +8,10 @@ fn claim(scenario: &mut Scenario, node: NodeId) -> ToolAnswer {
 }
 
 fn verified(scenario: &mut Scenario, ok: bool) {
+    verified_with(scenario, ok, None);
+}
+
+fn verified_with(scenario: &mut Scenario, ok: bool, changes: Option<DiffTaken>) {
     let under_way = scenario.run.live.verification.unwrap();
     let end = VerificationEnd {
         target: VerificationTarget::Run(under_way.id),
@@ -15,6 +19,7 @@ fn verified(scenario: &mut Scenario, ok: bool) {
         report: Bytes::from_static(b"{}"),
         tail: "1 test failed".to_owned(),
         signature: "make test: 2".to_owned(),
+        changes,
     };
     scenario
         .take(|run, around| end_verification(run, around, &end))
@@ -61,8 +66,8 @@ fn a_run_is_completed_only_by_a_claim_that_passes_verification() {
     assert_eq!(scenario.turn(lead), None);
 }
 
-#[test]
-fn a_docs_node_works_before_the_run_is_done_and_cannot_undo_it() {
+/// A run with a docs node and without verification commands, and a lead that works.
+fn begin_with_docs() -> (Scenario, NodeId, NodeId) {
     let mut scenario = Scenario::begin(settings());
     let lead = scenario.add("lead", "orchestrator");
     let docs = scenario.add("docs", "docs");
@@ -78,8 +83,34 @@ fn a_docs_node_works_before_the_run_is_done_and_cannot_undo_it() {
         .take(|run, around| change_run(run, around, change))
         .unwrap();
     scenario.chat("lead", "Go");
+    (scenario, lead, docs)
+}
+
+#[test]
+fn a_docs_node_gets_the_changes_before_the_run_is_done_and_cannot_undo_it() {
+    let (mut scenario, lead, docs) = begin_with_docs();
     claim(&mut scenario, lead);
+    // Without a command, too: only the server knows the changes.
+    assert_eq!(scenario.run.live.phase, Phase::Verify);
+    let mut changes = DiffTaken {
+        patch: Bytes::from_static(b"diff --git a/x b/x"),
+        ..DiffTaken::default()
+    };
+    changes.summary.files_changed = vec!["x".to_owned()];
+    verified_with(&mut scenario, true, Some(changes));
     assert_eq!(scenario.run.live.phase, Phase::DocsSync);
+    let inbox = scenario.run.live.node(docs).unwrap().inbox.inputs();
+    let [Input::Envelope(envelope)] = inbox else {
+        panic!("one envelope waits: {inbox:?}")
+    };
+    let artifact = scenario
+        .run
+        .archive
+        .artifact(envelope.artifacts[0])
+        .unwrap();
+    assert_eq!(artifact.kind, ArtifactKind::Diff);
+    assert_eq!(artifact.content, BlobHash::of(b"diff --git a/x b/x"));
+    assert_eq!(artifact.diff.as_ref().unwrap().files_changed, ["x"]);
     scenario.pass(300);
     scenario.end(
         docs,
@@ -142,21 +173,9 @@ fn a_message_that_comes_while_the_claim_is_verified_is_read_before_the_run_is_do
 
 #[test]
 fn a_message_that_comes_while_the_documents_are_written_reopens_the_run() {
-    let mut scenario = Scenario::begin(settings());
-    let lead = scenario.add("lead", "orchestrator");
-    let docs = scenario.add("docs", "docs");
-    let change = RunChange {
-        settings: Some(RunSettings {
-            docs_node: Some(docs),
-            ..settings()
-        }),
-        ..RunChange::default()
-    };
-    scenario
-        .take(|run, around| change_run(run, around, change))
-        .unwrap();
-    scenario.chat("lead", "Go");
+    let (mut scenario, lead, docs) = begin_with_docs();
     claim(&mut scenario, lead);
+    verified(&mut scenario, true);
     let summary = "All done".to_owned();
     let again = call(
         &mut scenario,
@@ -211,6 +230,7 @@ fn stopping_the_claimer_stops_the_verification_and_its_late_result_is_ignored() 
             report: Bytes::new(),
             tail: String::new(),
             signature: String::new(),
+            changes: None,
         };
         let late = scenario.take(|run, around| end_verification(run, around, &end));
         assert_eq!(late, Err(Rejection::NotVerifying), "{stop}");
@@ -236,6 +256,7 @@ fn the_result_of_an_older_verification_does_not_end_a_newer_one() {
         report: Bytes::new(),
         tail: String::new(),
         signature: String::new(),
+        changes: None,
     };
     let late = scenario.take(|run, around| end_verification(run, around, &end));
     assert_eq!(late, Err(Rejection::NotVerifying));
@@ -249,6 +270,7 @@ fn a_restart_answers_the_claim_that_was_being_verified() {
     let found = Restart {
         resume: false,
         resumable_programs: &[],
+        changes: &[],
     };
     scenario
         .take(|run, around| Ok(restart(run, around, found)))

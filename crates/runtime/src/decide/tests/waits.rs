@@ -169,6 +169,7 @@ fn a_stopped_run_says_since_when_and_why() {
     let found = Restart {
         resume: false,
         resumable_programs: &[],
+        changes: &[],
     };
     scenario
         .take(|run, around| Ok(restart(run, around, found)))

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use turnkeep_runtime::artifact::Artifact;
-use turnkeep_runtime::fact::TurnStep;
+use turnkeep_runtime::fact::{NodeChange, TurnStep};
 use turnkeep_runtime::ids::{AgentTurnId, NodeId, ToolId};
 use turnkeep_runtime::input::{Input, InputId};
 use turnkeep_runtime::tool::{ToolCall, ToolOutcome};
@@ -149,6 +149,10 @@ impl Recorder {
                 self.add_patch(store, event, artifact)?;
             }
             Fact::TurnStepped(step) => self.add_step(event, step),
+            Fact::NodeChanged {
+                change: NodeChange::Parked { .. },
+                ..
+            } => self.try_again(event),
             Fact::ApprovalRequested(approval) => {
                 if let Some(tool) = self.find_tool(event, approval.tool.id) {
                     tool.asked = Some(approval.context.clone());
@@ -206,12 +210,19 @@ impl Recorder {
                 self.end(event, RecordedEnd::RateLimited);
             }
             TurnStep::Interrupted { .. } => self.end(event, RecordedEnd::Open),
-            TurnStep::Failed { detail, requeued } if requeued.is_empty() => {
+            TurnStep::Failed { detail, .. } => {
                 self.end(event, RecordedEnd::Failed(detail.clone()));
             }
-            TurnStep::Failed { detail, .. } => {
-                self.end(event, RecordedEnd::Unavailable(detail.clone()));
-            }
+        }
+    }
+
+    /// A node that is parked after a failure tries its turn again: the provider was unavailable.
+    fn try_again(&mut self, event: &Event) {
+        let mut turns = self.turns.iter_mut().rev();
+        if let Some(last) = turns.find(|turn| Some(turn.node) == event.node)
+            && let RecordedEnd::Failed(detail) = &last.end
+        {
+            last.end = RecordedEnd::Unavailable(detail.clone());
         }
     }
 

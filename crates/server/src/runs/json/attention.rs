@@ -1,11 +1,18 @@
 //! What waits for a person, with what the person can do about it.
 
+use std::collections::BTreeSet;
+
 use turnkeep_runtime::attention::{self, AttentionKind, list_attention};
+use turnkeep_runtime::ids::NodeId;
 use turnkeep_runtime::node::Node;
+use turnkeep_runtime::run::TurnConflicts;
 use turnkeep_runtime::words::RunStatus;
 use turnkeep_runtime::{LiveRun, Run};
 use turnkeep_wire::json::Time;
 use turnkeep_wire::runs::{self as wire, AttentionAction as Action, UuidText};
+
+/// How many files in conflict are named.
+const FILES_NAMED_MAX: usize = 20;
 
 /// Everything in a run that waits for a person, oldest first.
 pub(crate) fn attention_items(run: &Run) -> Vec<wire::AttentionItem> {
@@ -17,26 +24,43 @@ pub(crate) fn attention_items(run: &Run) -> Vec<wire::AttentionItem> {
     items
 }
 
-/// The files that another turn changed at the same time as the node's last one. The next turn of the
-/// node ends the item: it begins with what the files are then.
+/// The files that another node wrote during the node's last turn, too. The next turn of the node ends
+/// the item: it begins with what the files are then.
 fn conflict_of(run: &Run, node: &Node) -> Option<wire::AttentionItem> {
     let turn = node.last_turn.as_ref()?.id;
-    let artifact = run.archive.diff_of_turn(turn)?;
-    let shared = &artifact.diff.as_ref()?.shared;
-    let is_settled = shared.is_empty() || run.live.status == RunStatus::Completed;
+    let conflicts = run.archive.conflicts_of_turn(turn)?;
+    let is_settled = run.live.status == RunStatus::Completed;
     (!is_settled).then(|| wire::AttentionItem {
         target: format!("turn:{turn}"),
         kind: wire::AttentionKind::Conflict,
         run_id: UuidText::of(run.live.id),
-        since: Time(artifact.created_at),
-        summary: format!(
-            "{}: others may have changed at the same time: {}",
-            node.name(),
-            shared.join(", ")
-        ),
+        since: Time(conflicts.since),
+        summary: describe_conflicts(run, node, conflicts),
         actions: vec![Action::Revert, Action::Chat],
         node_id: Some(UuidText::of(node.id)),
     })
+}
+
+fn describe_conflicts(run: &Run, node: &Node, conflicts: &TurnConflicts) -> String {
+    let name_of = |id: &NodeId| match run.live.node(*id) {
+        Some(node) => node.name().to_owned(),
+        None => "a deleted node".to_owned(),
+    };
+    let describe = |(path, nodes): (&String, &BTreeSet<NodeId>)| {
+        let names: Vec<String> = nodes.iter().map(name_of).collect();
+        format!("{path} (with {})", names.join(", "))
+    };
+    let files = conflicts.files.iter().take(FILES_NAMED_MAX).map(describe);
+    let mut files: Vec<String> = files.collect();
+    match conflicts.files.len() - files.len() {
+        0 => {}
+        more => files.push(format!("{more} more")),
+    }
+    format!(
+        "{}: written by several nodes at the same time: {}",
+        node.name(),
+        files.join(", ")
+    )
 }
 
 fn item_view(run: &LiveRun, item: attention::AttentionItem) -> wire::AttentionItem {

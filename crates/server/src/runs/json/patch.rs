@@ -135,12 +135,18 @@ pub(super) fn changed_node(
         }
         NodeChange::InboxCounted | NodeChange::InboxCleared | NodeChange::Retried => {}
         // A turn that starts has waited long enough.
-        NodeChange::TurnOpened => fields.set("retryAt", ()),
+        NodeChange::TurnOpened => {
+            fields.set("retryAt", ());
+            fields.set("summary", "");
+        }
         NodeChange::Blocked { reason, summary } => {
             fields.set("block", block_view(reason));
             fields.set("summary", summary);
         }
-        NodeChange::Unblocked => fields.set("block", ()),
+        NodeChange::Unblocked => {
+            fields.set("block", ());
+            fields.set("summary", "");
+        }
         NodeChange::Rested { summary, .. } => {
             fields.set("block", ());
             fields.set("summary", summary);

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 use turnkeep_runtime::rejection::Rejection;
-use turnkeep_wire::ErrorCode;
+use turnkeep_wire::{ErrorCode, ErrorReason};
 
 use super::resolution_view;
 use crate::error::ApiError;
@@ -33,10 +33,15 @@ impl From<Rejection> for ApiError {
             Rejection::CannotModify(program) => {
                 error(ErrorCode::Unprocessable).with("program", program)
             }
+            Rejection::NoRulePossible { .. } => {
+                error(ErrorCode::Unprocessable).with("path", "scope")
+            }
             Rejection::IllegalMove { from, to } => error(ErrorCode::Conflict)
                 .with("from", from.word())
                 .with("to", to.word()),
-            Rejection::NoNodes => error(ErrorCode::BadRequest).with("path", "nodeId"),
+            Rejection::NoNodes => error(ErrorCode::BadRequest)
+                .with("path", "nodeId")
+                .with_reason(ErrorReason::NoNodes),
             Rejection::AmbiguousNode(names) => error(ErrorCode::BadRequest)
                 .with("path", "nodeId")
                 .with("nodes", names),
@@ -55,7 +60,7 @@ impl From<Rejection> for ApiError {
             Rejection::TooLarge { bytes, max, .. } => error(ErrorCode::TooLarge)
                 .with("limit", max as u64)
                 .with("actual", bytes as u64),
-            Rejection::Empty(_) => error(ErrorCode::BadRequest),
+            Rejection::Empty(field) => error(ErrorCode::BadRequest).with("path", field),
             Rejection::NoSuchQuestion(id) => {
                 error(ErrorCode::Conflict).with("replyTo", id.to_string())
             }
@@ -71,7 +76,7 @@ impl From<Rejection> for ApiError {
             | Rejection::NothingToRetry
             | Rejection::NotVerifying
             | Rejection::NoPermissionAsked => error(ErrorCode::Conflict),
-            Rejection::CannotVerify(reason) => error(ErrorCode::Conflict).with("reason", reason),
+            Rejection::CannotVerify(_) => error(ErrorCode::Conflict),
         }
     }
 }

@@ -410,10 +410,11 @@ pub(super) fn context_pack(reference: Option<&str>) -> Result<Option<ArtifactId>
     let Some(reference) = reference else {
         return Ok(None);
     };
-    let id = reference
-        .strip_prefix("contextpack://")
-        .and_then(parse_last_segment);
-    let message = "must be contextpack:// and the id of an artifact";
+    let rest = ["contextpack://", "artifact://"]
+        .into_iter()
+        .find_map(|scheme| reference.strip_prefix(scheme));
+    let id = rest.and_then(parse_last_segment);
+    let message = "must be contextpack:// or artifact://, and the id of an artifact";
     id.map(Some)
         .ok_or_else(|| BodyError::at("contextRef", message))
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use turnkeep_runtime::Run;
 use turnkeep_runtime::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
-use turnkeep_runtime::artifact::{Artifact, DiffSummary, Workspace};
+use turnkeep_runtime::artifact::{Artifact, DiffSummary, Workspace, WriteConflict};
 use turnkeep_runtime::edge::Edge;
 use turnkeep_runtime::ids::{ArtifactId, NodeId, RunId};
 use turnkeep_runtime::input::{Envelope, Message};
@@ -286,7 +286,17 @@ fn diff_metadata(diff: &DiffSummary) -> wire::DiffMetadata {
         turn_id: diff.turn.map(UuidText::of),
         violation: some_files(&diff.violations),
         shared: some_files(&diff.shared),
+        conflicts: some_conflicts(&diff.conflicts),
     }
+}
+
+fn some_conflicts(conflicts: &[WriteConflict]) -> Option<Vec<wire::WriteConflict>> {
+    let view = |conflict: &WriteConflict| wire::WriteConflict {
+        path: conflict.path.clone(),
+        node_id: UuidText::of(conflict.node),
+        turn_id: UuidText::of(conflict.turn),
+    };
+    (!conflicts.is_empty()).then(|| conflicts.iter().map(view).collect())
 }
 
 pub(super) fn tool_view(call: &ToolCall) -> wire::ToolView {
@@ -315,7 +325,7 @@ pub(crate) fn approval_view(approval: &Approval) -> wire::ApprovalView {
 
 pub(super) fn approval_kind(approval: &Approval) -> wire::ApprovalKind {
     match approval.subject {
-        ApprovalSubject::ProviderTool | ApprovalSubject::OrchestrationTool(_) => {
+        ApprovalSubject::ProviderTool { .. } | ApprovalSubject::OrchestrationTool(_) => {
             wire::ApprovalKind::Tool
         }
         ApprovalSubject::Question { .. } => wire::ApprovalKind::Question,
@@ -326,7 +336,7 @@ pub(super) fn approval_kind(approval: &Approval) -> wire::ApprovalKind {
 pub(super) fn answer_options(approval: &Approval) -> Vec<String> {
     match &approval.subject {
         ApprovalSubject::Question { options } => options.clone(),
-        ApprovalSubject::ProviderTool | ApprovalSubject::OrchestrationTool(_) => Vec::new(),
+        ApprovalSubject::ProviderTool { .. } | ApprovalSubject::OrchestrationTool(_) => Vec::new(),
     }
 }
 

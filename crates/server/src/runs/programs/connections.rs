@@ -1,11 +1,12 @@
 //! Which programs run, and when they last showed a sign of life.
 //!
 //! Nothing here is recorded: after a restart no program runs. Snapshots and heartbeats show it, and
-//! no decision reads it.
+//! the watchdog reads it: a program that prints something that makes no event is not silent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use turnkeep_runtime::decide::LastHeard;
 use turnkeep_runtime::ids::NodeId;
 use turnkeep_types::Timestamp;
 use turnkeep_wire::json::Time;
@@ -54,6 +55,15 @@ impl Connections {
     /// Records that a program printed something.
     pub(super) fn note_output(&self, node: NodeId, now: Timestamp) {
         self.change(node, |connection| connection.last_output_at = Some(now));
+    }
+
+    /// When each program last printed something.
+    pub(in crate::runs) fn last_heard(&self) -> LastHeard {
+        let nodes = self.lock();
+        let heard = nodes
+            .iter()
+            .filter_map(|(id, node)| Some((*id, node.last_output_at?)));
+        heard.collect()
     }
 
     /// Records that a program is alive, and returns its connection.
@@ -118,5 +128,7 @@ mod tests {
             assert_eq!((shown.status, shown.streaming), (expect, false));
         }
         assert_eq!(connections.views().len(), 1);
+        let expect = LastHeard::from([(node, Timestamp(5))]);
+        assert_eq!(connections.last_heard(), expect);
     }
 }

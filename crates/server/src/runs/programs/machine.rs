@@ -31,6 +31,8 @@ use turnkeep_agents::{Action, AgentEvent, AgentProtocol, Answer, Exit, Request, 
 use turnkeep_runtime::approval::Resolution;
 use turnkeep_runtime::decide::Output;
 use turnkeep_runtime::ids::AgentTurnId;
+use turnkeep_runtime::secrets::Secrets;
+use turnkeep_runtime::tool::ToolCall;
 use turnkeep_runtime::turn::TurnEnd;
 
 use super::TurnPrompt;
@@ -79,7 +81,16 @@ pub(super) enum Step {
         provider_id: String,
     },
     /// Reports the end of a turn.
-    EndTurn { turn: AgentTurnId, end: TurnEnd },
+    EndTurn(EndedTurn),
+}
+
+/// A turn that the program has ended.
+#[derive(Debug)]
+pub(super) struct EndedTurn {
+    pub(super) turn: AgentTurnId,
+    pub(super) end: TurnEnd,
+    /// Whether it did nothing but look at a command that still runs.
+    pub(super) only_waited: bool,
 }
 
 /// A call by a line of text.
@@ -118,6 +129,8 @@ pub(super) struct StartedProcess<P> {
 pub(super) enum Due {
     /// Text has waited long enough.
     Flush,
+    /// The last report of progress is long enough ago.
+    Progress,
     /// The program did not stop yet: the protocol's harsher means is tried.
     RepeatInterrupt,
     /// The program did not stop at all.
@@ -150,6 +163,9 @@ pub(super) struct ProgramMachine<P> {
     turn: Option<ProgramTurn>,
     /// Whether the process ends with the open turn.
     ends_after_turn: bool,
+    /// Whether the process was allowed something for the rest of its session.
+    has_lasting_consent: bool,
+    secrets: Secrets,
     /// How long a program may take to stop.
     stop_within: Duration,
     steps: Vec<Step>,
@@ -161,6 +177,8 @@ impl<P> ProgramMachine<P> {
             program: ProgramState::Absent,
             turn: None,
             ends_after_turn: false,
+            has_lasting_consent: false,
+            secrets: Secrets::default(),
             stop_within,
             steps: Vec::new(),
         }
@@ -181,6 +199,11 @@ impl<P> ProgramMachine<P> {
     /// The turn that the program works on.
     pub(super) fn open_turn(&self) -> Option<AgentTurnId> {
         self.turn.as_ref().map(|turn| turn.id)
+    }
+
+    /// Whether the process was allowed something for the rest of its session.
+    pub(super) fn has_lasting_consent(&self) -> bool {
+        self.has_lasting_consent
     }
 
     fn take_steps(&mut self) -> Vec<Step> {
@@ -227,11 +250,24 @@ impl<P> ProgramMachine<P> {
         self.program = ProgramState::Absent;
     }
 
-    /// Ends the open turn and the program.
-    pub(super) fn reset(&mut self) -> Vec<Step> {
-        self.end_turn(translate::interrupted("reset by the user"));
-        self.close();
+    /// Begins a new session: in the process if the program can do that, else by ending the program.
+    /// A program that works on a turn is ended too. What it still says would be taken for a part of
+    /// the next turn.
+    pub(super) fn reset(&mut self, commands: Vec<String>) -> Vec<Step> {
+        if self.turn.is_none() && !commands.is_empty() && self.resets_in_process() {
+            self.request(Request::Reset { commands });
+        } else {
+            self.end_turn(translate::interrupted("reset by the user"));
+            self.close();
+        }
         self.take_steps()
+    }
+
+    fn resets_in_process(&self) -> bool {
+        match &self.program {
+            ProgramState::Running { protocol, .. } => protocol.features().resets_in_process,
+            ProgramState::Absent | ProgramState::BetweenProcesses { .. } => false,
+        }
     }
 
     /// Kills the program. Its exit ends the open turn.
@@ -260,14 +296,26 @@ impl<P> ProgramMachine<P> {
     }
 
     /// Answers a question of the program.
-    pub(super) fn answer(&mut self, call: Option<&str>, resolution: Resolution) -> Vec<Step> {
-        let questions = self.turn.as_mut().map(|turn| &mut turn.questions);
-        let question = questions.zip(call);
-        if let Some(request_id) = question.and_then(|(open, call)| open.remove(call)) {
-            let answer = translate::answer_of(resolution, self.can_edit_args());
-            self.request(Request::Answer { request_id, answer });
+    pub(super) fn answer(&mut self, call: &ToolCall, resolution: Resolution) -> Vec<Step> {
+        let answer = translate::answer_of(call, resolution, self.can_edit_args());
+        if let Some(provider_id) = &call.provider_id {
+            self.answer_question(provider_id, answer);
         }
         self.take_steps()
+    }
+
+    /// Denies a call that no person can be asked about. The program must not wait for an answer.
+    pub(super) fn deny(&mut self, provider_id: &str, reason: String) -> Vec<Step> {
+        self.answer_question(provider_id, Answer::Deny { reason });
+        self.take_steps()
+    }
+
+    fn answer_question(&mut self, provider_id: &str, answer: Answer) {
+        let questions = self.turn.as_mut().map(|turn| &mut turn.questions);
+        if let Some(request_id) = questions.and_then(|open| open.remove(provider_id)) {
+            self.has_lasting_consent |= answer == Answer::AllowAlways;
+            self.request(Request::Answer { request_id, answer });
+        }
     }
 
     fn can_edit_args(&self) -> bool {
@@ -290,6 +338,7 @@ impl<P> ProgramMachine<P> {
             protocol,
             options,
         } = started;
+        self.has_lasting_consent = false;
         let known = std::mem::replace(&mut self.program, ProgramState::Absent);
         if let ProgramState::BetweenProcesses { protocol } = known {
             self.program = ProgramState::Running { protocol, process };
@@ -303,6 +352,10 @@ impl<P> ProgramMachine<P> {
 
     /// The process could not be started.
     pub(super) fn miss_process(&mut self, reason: String) -> Vec<Step> {
+        if self.turn.is_none() {
+            let text = format!("the program could not be started: {reason}");
+            self.report(Output::Log(text));
+        }
         self.end_turn(TurnEnd::Failed { reason });
         self.close();
         self.take_steps()
@@ -391,10 +444,12 @@ impl<P> ProgramMachine<P> {
     pub(super) fn next_deadline(&mut self, now: Instant) -> Option<Deadline> {
         let turn = self.turn.as_mut()?;
         let flush = turn.plan_flush(now);
+        let progress = turn.progress.plan_report(now);
         let repeat = turn.stopping.and_then(|stopping| stopping.repeat_at);
         let kill = turn.stopping.map(|stopping| stopping.kill_at);
         let times = [
             (flush, Due::Flush),
+            (progress, Due::Progress),
             (repeat, Due::RepeatInterrupt),
             (kill, Due::Kill),
         ];
@@ -407,7 +462,8 @@ impl<P> ProgramMachine<P> {
     /// Does what is due.
     pub(super) fn take_due(&mut self, due: Due) -> Vec<Step> {
         match due {
-            Due::Flush => self.flush(),
+            Due::Flush => self.flush_due(),
+            Due::Progress => self.report_progress(),
             Due::RepeatInterrupt => self.repeat_interrupt(),
             Due::Kill => return self.kill(),
         }
@@ -441,6 +497,7 @@ impl<P> ProgramMachine<P> {
             AgentEvent::ThinkingFinal(text) => self.flush_and_report(Output::ThinkingFinal(text)),
             AgentEvent::ToolProposed(call) => self.propose_tool(call),
             AgentEvent::ToolCompleted(result) => self.complete_tool(result),
+            AgentEvent::CommandPolled { call } => self.note_poll(call.is_some()),
             AgentEvent::PermissionAsked(request) => self.ask_permission(request),
             AgentEvent::PermissionWithdrawn { request_id } => self.withdraw(&request_id),
             AgentEvent::Session(name) => self.report(Output::Session(name)),
@@ -449,7 +506,7 @@ impl<P> ProgramMachine<P> {
                 self.report(Output::SessionLost);
             }
             AgentEvent::Usage(usage) => self.report(Output::Usage(translate::usage_of(usage))),
-            AgentEvent::Progress(text) => self.report(Output::Progress(text)),
+            AgentEvent::Progress(text) => self.add_progress(text),
             AgentEvent::Log(text) | AgentEvent::MalformedToolCall(text) => {
                 self.report(Output::Log(text));
             }
@@ -465,7 +522,10 @@ impl<P> ProgramMachine<P> {
         match (self.open_turn(), &output) {
             (Some(turn), _) => self.steps.push(Step::Report { turn, output }),
             // These hold for the node, whether a turn is open or not.
-            (None, Output::Session(_) | Output::SessionLost | Output::Usage(_)) => {
+            (
+                None,
+                Output::Session(_) | Output::SessionLost | Output::Usage(_) | Output::Log(_),
+            ) => {
                 self.steps.push(Step::ReportBetweenTurns(output));
             }
             (None, _) => {}
@@ -478,21 +538,53 @@ impl<P> ProgramMachine<P> {
         self.report(output);
     }
 
+    fn add_progress(&mut self, text: String) {
+        if let Some(turn) = &mut self.turn {
+            turn.progress.add(text);
+        }
+    }
+
+    fn report_progress(&mut self) {
+        let waiting = self.turn.as_mut().and_then(|turn| turn.progress.take());
+        if let Some(text) = waiting {
+            self.report(Output::Progress(text));
+        }
+    }
+
     fn add_delta(&mut self, kind: DeltaKind, text: &str) {
         let Some(turn) = &mut self.turn else {
             return;
         };
-        for output in turn.deltas.add(kind, text) {
+        for output in turn.deltas.add(kind, text, &self.secrets) {
             self.report(output);
         }
     }
 
-    /// Reports the text that waits, and the tools that the program runs without asking.
-    fn flush(&mut self) {
+    /// Says what must not be recorded from now on.
+    pub(super) fn set_secrets(&mut self, secrets: Secrets) {
+        self.secrets = secrets;
+    }
+
+    /// Reports the text that has waited long enough.
+    fn flush_due(&mut self) {
         let Some(turn) = &mut self.turn else {
             return;
         };
-        let text = turn.deltas.flush();
+        let text = turn.deltas.flush_whole_secrets(&self.secrets);
+        turn.restart_flush();
+        self.report_flushed(text);
+    }
+
+    /// Reports the text that waits, and the tools that the program runs without asking.
+    fn flush(&mut self) {
+        let text = self.turn.as_mut().and_then(|turn| turn.deltas.flush());
+        self.report_flushed(text);
+    }
+
+    fn report_flushed(&mut self, text: Option<Output>) {
+        let Some(turn) = &mut self.turn else {
+            return;
+        };
         let started = std::mem::take(&mut turn.unstarted_tools);
         if let Some(text) = text {
             self.report(text);
@@ -507,6 +599,7 @@ impl<P> ProgramMachine<P> {
         let Some(turn) = &mut self.turn else {
             return;
         };
+        turn.calls.made += 1;
         if find_own_name(&call.name).is_some() {
             turn.own_calls.insert(call.provider_id.clone(), call);
             return;
@@ -533,6 +626,13 @@ impl<P> ProgramMachine<P> {
                 result,
             };
             self.steps.push(Step::ReportOwnCall(Box::new(own)));
+        }
+    }
+
+    fn note_poll(&mut self, was_call: bool) {
+        if let Some(turn) = &mut self.turn {
+            turn.calls.polls += 1;
+            turn.calls.polls_by_call += usize::from(was_call);
         }
     }
 
@@ -578,6 +678,7 @@ impl<P> ProgramMachine<P> {
     fn call_tool(&mut self, call: event::LineCall) {
         self.flush();
         if let Some(turn) = &mut self.turn {
+            turn.calls.made += 1;
             turn.line_calls.open += 1;
             let turn = turn.id;
             self.steps.push(Step::CallTool(TurnCall { turn, call }));
@@ -623,8 +724,11 @@ impl<P> ProgramMachine<P> {
         let Some(turn) = self.turn.take() else {
             return;
         };
-        let turn = turn.id;
-        self.steps.push(Step::EndTurn { turn, end });
+        self.steps.push(Step::EndTurn(EndedTurn {
+            turn: turn.id,
+            end,
+            only_waited: turn.calls.only_polled(),
+        }));
         if std::mem::take(&mut self.ends_after_turn) {
             self.close();
         }

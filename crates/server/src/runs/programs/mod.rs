@@ -9,12 +9,14 @@
 //! | `program_task` | the task of a node's program: carries out the steps of the machine |
 //! | `process`, `pipes` | the process and its pipes |
 //! | `own_tools` | calls of the server's own tools, which the server records itself |
-//! | `connections` | which programs run, for clients |
+//! | `connections` | which programs run, for clients and for the watchdog |
+//! | `log_limiter` | bounds how many lines of error output become events |
 //!
 //! A task takes commands in the order in which the performer sends them.
 
 mod coalescer;
 mod connections;
+mod log_limiter;
 mod machine;
 mod own_tools;
 mod pipes;
@@ -60,8 +62,11 @@ pub(super) enum ProgramCommand {
         /// The decision.
         resolution: Resolution,
     },
-    /// Ends the program and forgets its session.
-    Reset,
+    /// Ends the open turn and begins a new session.
+    Reset {
+        /// What a person would type for that.
+        commands: Vec<String>,
+    },
     /// Kills the program.
     End,
 }

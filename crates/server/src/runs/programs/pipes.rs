@@ -4,8 +4,9 @@
 //! while the program waits for it, so reading and writing are apart.
 
 use std::io::Read as _;
+use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::mpsc;
 
@@ -33,6 +34,9 @@ pub(super) enum ProgramLine {
     Closed,
 }
 
+/// Is called whenever a program prints something, also before its line is whole.
+pub(super) type HearProgram = Arc<dyn Fn() + Send + Sync>;
+
 /// A running program.
 pub(super) struct ProgramPipes {
     /// What to write. Dropping it closes the program's input.
@@ -43,15 +47,16 @@ pub(super) struct ProgramPipes {
 
 impl ProgramPipes {
     /// Starts the tasks for the pipes of a process.
-    pub(super) fn new(parts: ChildParts) -> Self {
+    pub(super) fn new(parts: ChildParts, hear: HearProgram) -> Self {
         let (line_sender, lines) = mpsc::channel(LINES_MAX);
         let (input, to_write) = mpsc::channel(WRITES_MAX);
         if let Some(errors) = parts.errors {
             let sender = line_sender.clone();
+            let hear = Arc::clone(&hear);
             // A plain thread: the pipe has no end that a task could wait for.
-            std::thread::spawn(move || read_errors(errors, &sender));
+            std::thread::spawn(move || read_errors(errors, &sender, &hear));
         }
-        tokio::spawn(read_output(parts.output, line_sender));
+        tokio::spawn(read_output(parts.output, line_sender, hear));
         tokio::spawn(write_input(parts.input, to_write));
         Self {
             input: Some(input),
@@ -70,9 +75,13 @@ async fn write_input(mut input: ChildStdin, mut to_write: mpsc::Receiver<String>
     }
 }
 
-async fn read_output(mut output: BufReader<ChildStdout>, lines: mpsc::Sender<ProgramLine>) {
+async fn read_output(
+    mut output: BufReader<ChildStdout>,
+    lines: mpsc::Sender<ProgramLine>,
+    hear: HearProgram,
+) {
     loop {
-        let line = match read_line(&mut output).await {
+        let line = match read_line(&mut output, &hear).await {
             Ok(Some(line)) => ProgramLine::Output(line),
             Ok(None) => ProgramLine::Closed,
             Err(TooLong) => ProgramLine::TooLong,
@@ -88,29 +97,42 @@ async fn read_output(mut output: BufReader<ChildStdout>, lines: mpsc::Sender<Pro
 struct TooLong;
 
 /// Reads a line; `None` at the end. A last line without a line break counts.
-async fn read_line(output: &mut BufReader<ChildStdout>) -> Result<Option<Vec<u8>>, TooLong> {
+async fn read_line(
+    output: &mut BufReader<ChildStdout>,
+    hear: &HearProgram,
+) -> Result<Option<Vec<u8>>, TooLong> {
     let mut line = Vec::new();
-    // The limit keeps a program that prints no line breaks from filling the memory.
-    let read = output
-        .take(LINE_BYTES_MAX)
-        .read_until(b'\n', &mut line)
-        .await;
-    match read {
-        Ok(0) | Err(_) => Ok(None),
-        Ok(_) if line.last() == Some(&b'\n') => {
-            line.pop();
-            Ok(Some(line))
+    loop {
+        let part = output.fill_buf().await.unwrap_or_default();
+        if part.is_empty() {
+            return Ok((!line.is_empty()).then_some(line));
         }
-        Ok(count) if count as u64 >= LINE_BYTES_MAX => Err(TooLong),
-        Ok(_) => Ok(Some(line)),
+        hear();
+        let line_end = part.iter().position(|byte| *byte == b'\n');
+        let of_line = part.get(..line_end.unwrap_or(part.len()));
+        line.extend_from_slice(of_line.unwrap_or_default());
+        let taken = line_end.map_or(part.len(), |end| end + 1);
+        output.consume(taken);
+        if line_end.is_some() {
+            return Ok(Some(line));
+        }
+        // A program that prints no line breaks must not fill the memory.
+        if line.len() as u64 >= LINE_BYTES_MAX {
+            return Err(TooLong);
+        }
     }
 }
 
 /// Reads the error output until the last process that holds it has ended, or nobody listens.
-fn read_errors(mut errors: std::io::PipeReader, lines: &mpsc::Sender<ProgramLine>) {
+fn read_errors(
+    mut errors: std::io::PipeReader,
+    lines: &mpsc::Sender<ProgramLine>,
+    hear: &HearProgram,
+) {
     let mut piece = [0; 4096];
     let mut line = Vec::new();
     while let Ok(count @ 1..) = errors.read(&mut piece) {
+        hear();
         for byte in piece.iter().take(count) {
             if *byte != b'\n' && line.len() < ERROR_LINE_BYTES_MAX {
                 line.push(*byte);

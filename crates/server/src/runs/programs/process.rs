@@ -13,7 +13,7 @@ use turnkeep_agents::Exit;
 use turnkeep_agents::launch::{EnvVariable, plan_launch};
 use turnkeep_agents::request::StartOptions;
 
-use super::pipes::{LINE_BYTES_MAX, ProgramLine, ProgramPipes};
+use super::pipes::{HearProgram, LINE_BYTES_MAX, ProgramLine, ProgramPipes};
 use crate::child_process::{ChildCommand, ChildProcess};
 use crate::runs::launch_settings::NodeLaunch;
 use crate::runs::process_records::ProcessRecord;
@@ -40,6 +40,7 @@ impl ProgramProcess {
         services: &Arc<RunServices>,
         mut launch: NodeLaunch,
         options: StartOptions,
+        hear: HearProgram,
     ) -> Result<Self, String> {
         let records = Arc::clone(services);
         let start = move || {
@@ -64,7 +65,7 @@ impl ProgramProcess {
             .map_err(|error| error.to_string())?;
         let (launch, parts, record) = started?;
         Ok(Self {
-            pipes: ProgramPipes::new(parts),
+            pipes: ProgramPipes::new(parts, hear),
             launch,
             last_errors: VecDeque::new(),
             _record: record,

@@ -16,20 +16,19 @@ use tokio::time::Instant;
 use turnkeep_agents::Exit;
 use turnkeep_agents::event::PermissionRequest;
 use turnkeep_agents::request::LineResult;
-use turnkeep_runtime::approval::Resolution;
 use turnkeep_runtime::decide::{
     self, DiffTaken, Output, Permission, ProgramEnd, WithdrawnPermission,
 };
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
-use turnkeep_runtime::turn::TurnEnd;
 use turnkeep_types::Timestamp;
 
 use super::ProgramCommand;
 use super::connections::Activity;
+use super::log_limiter::LogLimiter;
 use super::machine::{
-    Deadline, Due, OwnCall, ProgramMachine, StartedProcess, Step, TurnCall, TurnResult,
+    Deadline, Due, EndedTurn, OwnCall, ProgramMachine, StartedProcess, Step, TurnCall, TurnResult,
 };
-use super::pipes::ProgramLine;
+use super::pipes::{HearProgram, ProgramLine};
 use super::process::ProgramProcess;
 use super::translate;
 use crate::runs::error::RunError;
@@ -104,6 +103,7 @@ struct ProgramTask {
     /// for a person.
     waiting_calls: VecDeque<TurnCall>,
     running_call: Option<RunningCall>,
+    log_limiter: LogLimiter,
     /// When the process was last used.
     used_at: Timestamp,
     /// When clients last heard of the process.
@@ -120,6 +120,7 @@ impl ProgramTask {
             machine: ProgramMachine::new(stop_within),
             waiting_calls: VecDeque::new(),
             running_call: None,
+            log_limiter: LogLimiter::default(),
             used_at: now,
             beat_at: now,
         }
@@ -162,10 +163,8 @@ impl ProgramTask {
             ProgramCommand::Start { session } => self.machine.start(session),
             ProgramCommand::Stop => self.machine.stop(Instant::now()),
             ProgramCommand::Interrupt => self.machine.interrupt(Instant::now()),
-            ProgramCommand::Answer { call, resolution } => {
-                self.machine.answer(call.provider_id.as_deref(), resolution)
-            }
-            ProgramCommand::Reset => self.machine.reset(),
+            ProgramCommand::Answer { call, resolution } => self.machine.answer(&call, resolution),
+            ProgramCommand::Reset { commands } => self.machine.reset(commands),
             ProgramCommand::End => self.machine.kill(),
         };
         self.used_at = self.now();
@@ -173,8 +172,6 @@ impl ProgramTask {
     }
 
     async fn take_line(&mut self, line: ProgramLine) {
-        let connections = &self.handle.connections;
-        connections.note_output(self.node, self.handle.services.clock.now());
         let steps = match line {
             ProgramLine::Output(line) => self.machine.receive_line(&line),
             ProgramLine::Error(text) => {
@@ -224,7 +221,7 @@ impl ProgramTask {
             Step::WithdrawPermission { turn, provider_id } => {
                 self.withdraw_permission(turn, provider_id).await;
             }
-            Step::EndTurn { turn, end } => self.end_turn(turn, end).await,
+            Step::EndTurn(ended) => self.end_turn(ended).await,
         }
         Vec::new()
     }
@@ -239,10 +236,12 @@ impl ProgramTask {
     async fn ensure_process(&mut self, session: Option<String>) -> Vec<Step> {
         let launch = match launch_settings::of_node(&self.handle, self.node).await {
             Ok(launch) => launch,
-            Err(reason) => return self.miss_process(reason),
+            Err(reason) => return self.machine.miss_process(reason),
         };
         if let Some(process) = self.machine.process() {
-            if process.fits(&launch) {
+            let fits = process.fits(&launch);
+            // What a program was allowed for good was meant for the implementation.
+            if fits && !(launch.is_planning() && self.machine.has_lasting_consent()) {
                 return self.machine.keep_process();
             }
             self.machine.close();
@@ -250,7 +249,10 @@ impl ProgramTask {
         let protocol = launch.program.new_machine();
         let options = launch.start_options(&self.handle, session);
         let services = &self.handle.services;
-        match ProgramProcess::start(services, launch, options.clone()).await {
+        // With the token of the new process.
+        self.machine.set_secrets(services.secrets());
+        let hear = self.hear_program();
+        match ProgramProcess::start(services, launch, options.clone(), hear).await {
             Ok(process) => {
                 self.beat_at = self.now();
                 self.machine.take_process(StartedProcess {
@@ -259,16 +261,17 @@ impl ProgramTask {
                     options,
                 })
             }
-            Err(reason) => self.miss_process(reason),
+            Err(reason) => self.machine.miss_process(reason),
         }
     }
 
-    fn miss_process(&mut self, reason: String) -> Vec<Step> {
-        if !self.machine.has_turn() {
-            let (run, node) = (self.handle.id(), self.node);
-            tracing::warn!(%run, %node, %reason, "a program could not be started");
-        }
-        self.machine.miss_process(reason)
+    /// What notes that the program has printed something.
+    fn hear_program(&self) -> HearProgram {
+        let (handle, node) = (Arc::clone(&self.handle), self.node);
+        Arc::new(move || {
+            let now = handle.services.clock.now();
+            handle.connections.note_output(node, now);
+        })
     }
 
     async fn await_exit(&mut self) -> Vec<Step> {
@@ -313,6 +316,7 @@ impl ProgramTask {
             args: request.call.args,
             provider_id: Some(request.call.provider_id),
             context: request.context,
+            can_allow_always: request.can_allow_always,
         };
         let asked = self
             .handle
@@ -320,9 +324,9 @@ impl ProgramTask {
         match asked.await {
             Ok(_) => Vec::new(),
             Err(error) => {
-                let denied = Resolution::denied(&error.to_string());
+                let reason = error.to_string();
                 log_rejection(&self.handle, Err(error));
-                self.machine.answer(Some(&call), denied)
+                self.machine.deny(&call, reason)
             }
         }
     }
@@ -340,7 +344,18 @@ impl ProgramTask {
         log_rejection(&self.handle, denied.await);
     }
 
+    /// What is reported of an output; `None` if it is a log line too many.
+    fn limit_log(&mut self, output: Output) -> Option<Output> {
+        match output {
+            Output::Log(line) => self.log_limiter.pass(self.now(), line).map(Output::Log),
+            output => Some(output),
+        }
+    }
+
     async fn report_between_turns(&mut self, output: Output) {
+        let Some(output) = self.limit_log(output) else {
+            return;
+        };
         let node = self.node;
         let added = self
             .handle
@@ -350,6 +365,12 @@ impl ProgramTask {
 
     /// Reports something that the program did in a turn.
     async fn report(&mut self, turn: AgentTurnId, output: Output) {
+        if let Some(output) = self.limit_log(output) {
+            self.record_output(turn, output).await;
+        }
+    }
+
+    async fn record_output(&mut self, turn: AgentTurnId, output: Output) {
         let node = self.node;
         let added = self
             .handle
@@ -369,7 +390,15 @@ impl ProgramTask {
             .await;
     }
 
-    async fn end_turn(&mut self, turn: AgentTurnId, end: TurnEnd) {
+    async fn end_turn(&mut self, ended: EndedTurn) {
+        let EndedTurn {
+            turn,
+            end,
+            only_waited,
+        } = ended;
+        if let Some(note) = self.log_limiter.take_note() {
+            self.record_output(turn, Output::Log(note)).await;
+        }
         let workspaces = &self.handle.services.workspaces;
         let diff = workspaces.finish_turn(&self.handle, self.node, turn).await;
         let end = ProgramEnd {
@@ -377,7 +406,7 @@ impl ProgramTask {
             turn,
             end,
             diff,
-            only_waited: false,
+            only_waited,
         };
         self.used_at = self.now();
         report_end(&self.handle, end).await;

@@ -1,20 +1,25 @@
 //! The same things in the words of the protocols and in the words of the runtime.
 
 use turnkeep_agents::{Answer, LimitReset, event};
-use turnkeep_runtime::approval::Resolution;
+use turnkeep_runtime::approval::{Resolution, RuleMatcher};
 use turnkeep_runtime::decide::Output;
+use turnkeep_runtime::tool::ToolCall;
 use turnkeep_runtime::turn::TurnEnd;
 use turnkeep_runtime::usage::Usage;
 use turnkeep_runtime::words::Verdict;
 
 /// The answer for a program. One that cannot take other arguments is denied the call and told what
-/// the person wants: it would wait for ever if the answer were dropped.
-pub(super) fn answer_of(resolution: Resolution, can_edit_args: bool) -> Answer {
+/// the person wants: it would wait for ever if the answer were dropped. A lasting yes is for the
+/// program only where the server can make no rule of the call: a rule can be seen and deleted.
+pub(super) fn answer_of(call: &ToolCall, resolution: Resolution, can_edit_args: bool) -> Answer {
+    let program_remembers =
+        resolution.is_lasting_consent() && RuleMatcher::for_args(&call.args).is_none();
     match (resolution.verdict, resolution.modified_args) {
         (Verdict::Modified, Some(args)) if can_edit_args => Answer::AllowWith(args),
         (Verdict::Modified, Some(args)) => Answer::Deny {
             reason: format!("Call the tool again with these arguments: {args}"),
         },
+        (Verdict::Approved, _) if program_remembers => Answer::AllowAlways,
         (Verdict::Approved | Verdict::Modified, _) => Answer::Allow,
         (Verdict::Denied, _) => Answer::Deny {
             reason: resolution

@@ -31,12 +31,20 @@ pub(super) struct TurnWindows {
 /// A turn in a directory.
 #[derive(Debug, Clone)]
 pub(super) struct DirectoryWindow {
+    pub(super) node: NodeId,
     pub(super) directory: PathBuf,
     /// The tree before the turn; `None` while it is being recorded.
     pub(super) base: Option<TreeName>,
     pub(super) kind: WorkspaceKind,
     pub(super) scope: WriteScope,
     pub(super) window: TurnWindow,
+}
+
+/// A turn beside another one.
+#[derive(Debug, Clone)]
+pub(super) struct OtherTurn {
+    pub(super) turn: AgentTurnId,
+    pub(super) directory: DirectoryWindow,
 }
 
 /// A turn that begins.
@@ -56,11 +64,11 @@ impl TurnWindows {
     /// Opens the window of a turn, before its first snapshot is taken.
     pub(super) fn open(&mut self, turn: AgentTurnId, new: NewWindow) {
         let window = TurnWindow {
-            node: new.node.to_string(),
             opened: self.draw_number(),
             ..TurnWindow::default()
         };
         let window = DirectoryWindow {
+            node: new.node,
             directory: new.directory,
             base: None,
             kind: new.kind,
@@ -84,14 +92,17 @@ impl TurnWindows {
     }
 
     /// The other turns in the directory of a turn.
-    pub(super) fn others(&self, turn: AgentTurnId) -> Vec<DirectoryWindow> {
+    pub(super) fn others(&self, turn: AgentTurnId) -> Vec<OtherTurn> {
         let Some(own) = self.windows.get(&turn) else {
             return Vec::new();
         };
         self.windows
             .iter()
             .filter(|(other, window)| **other != turn && window.directory == own.directory)
-            .map(|(_, window)| window.clone())
+            .map(|(turn, window)| OtherTurn {
+                turn: *turn,
+                directory: window.clone(),
+            })
             .collect()
     }
 

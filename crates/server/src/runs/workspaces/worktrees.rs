@@ -14,8 +14,8 @@ use turnkeep_runtime::ids::{NodeId, RunId};
 use turnkeep_runtime::node::Node;
 use turnkeep_runtime::words::WorkspaceKind;
 use turnkeep_workspace::{
-    CreateWorktree, FileConflict, Integrated, IntegrationOutcome, NodeChanges, RemoveWorktree,
-    TreeName, WorkspaceError, Worktree,
+    AppliedWorktree, CreateWorktree, FileConflict, Integrated, IntegrationOutcome, NodeChanges,
+    RemoveWorktree, TreeName, WorkspaceError, Worktree,
 };
 
 use super::{TurnPlace, WorkDirectory, Workspaces};
@@ -29,7 +29,7 @@ const SETUP_TAIL_BYTES_MAX: usize = 2 << 10;
 #[derive(Debug, Clone)]
 pub(in crate::runs) struct WorktreeNode {
     pub(in crate::runs) node: NodeId,
-    /// For messages, and for the name of the branch.
+    /// For messages.
     pub(in crate::runs) name: String,
 }
 
@@ -120,7 +120,8 @@ impl Workspaces {
         }
     }
 
-    /// Makes the worktree of a turn, or finds the one that exists, and sets it up.
+    /// Makes the worktree of a turn, or finds the one that exists, and sets it up. Returns its
+    /// directory.
     pub(super) async fn prepare_worktree(
         &self,
         handle: &Arc<RunHandle>,
@@ -133,6 +134,10 @@ impl Workspaces {
         let worktree = made
             .map_err(|error| error.to_string())?
             .map_err(|error| error.to_string())?;
+        // The wanted name may be taken. An agent may also be on no branch, or on one of its own.
+        if !worktree.branch.is_empty() && worktree.branch != place.branch {
+            note_branch(handle, place.node, Some(worktree.branch)).await;
+        }
         self.set_up(handle, place, &worktree.directory).await?;
         Ok(worktree.directory)
     }
@@ -146,7 +151,7 @@ impl Workspaces {
         opened.as_git()?.create_worktree(CreateWorktree {
             run: &place.run.to_string(),
             node: &place.node.to_string(),
-            alias: &place.alias,
+            branch: &place.branch,
         })
     }
 
@@ -205,7 +210,8 @@ impl Workspaces {
             .find_worktree(&run.to_string(), &node.to_string())
     }
 
-    /// Merges the work of all nodes with worktrees into the run's directory as it is now. It blocks.
+    /// Merges the work of all nodes with worktrees into the run's directory as it is now. No file
+    /// changes. It blocks.
     pub(in crate::runs) fn merge_work(
         &self,
         guard: &WorktreesGuard,
@@ -236,13 +242,27 @@ impl Workspaces {
             return Ok(MergedWork::NoWorktrees);
         }
         let opened = self.open(cwd)?;
-        let outcome = opened.as_git()?.integrate(&run.to_string(), &changes)?;
+        let outcome = opened.as_git()?.integrate(&changes)?;
         Ok(match outcome {
             IntegrationOutcome::Integrated(integrated) => {
                 MergedWork::Merged(Merged { integrated, heads })
             }
             IntegrationOutcome::Conflicts(conflicts) => MergedWork::Conflicts(conflicts),
         })
+    }
+
+    /// Checks a merged tree out into the directory in which verification commands run. It blocks.
+    pub(in crate::runs) fn check_out_integration(
+        &self,
+        _guard: &WorktreesGuard,
+        run: RunId,
+        cwd: &Path,
+        tree: &TreeName,
+    ) -> Result<PathBuf, WorkspaceError> {
+        let opened = self.open(cwd)?;
+        opened
+            .as_git()?
+            .check_out_integration(&run.to_string(), tree)
     }
 
     /// Removes the worktrees whose work was applied. `applied` has their trees.
@@ -253,10 +273,41 @@ impl Workspaces {
     ) {
         for head in applied {
             let trees = vec![head.tree.clone()];
-            if let Removal::Stays(reason) = self.remove_worktree(handle, head.node, trees).await {
-                note_kept(handle, head.node, &reason).await;
+            match self.remove_worktree(handle, head.node, trees).await {
+                Removal::Gone => note_branch(handle, head.node, None).await,
+                Removal::Stays(reason) => {
+                    self.note_applied(handle, head).await;
+                    note_kept(handle, head.node, &reason).await;
+                }
             }
         }
+    }
+
+    /// Remembers what was applied of a worktree that stays. Without that, its old work would conflict
+    /// with what the user makes of it.
+    async fn note_applied(&self, handle: &Arc<RunHandle>, head: &NodeHead) {
+        let guard = self.lock_worktrees(handle.id()).await;
+        let Some(cwd) = handle.read_live(|run| run.settings.cwd.clone()) else {
+            return;
+        };
+        let (services, run) = (Arc::clone(&handle.services), handle.id());
+        let (node, tree) = (head.node, head.tree.clone());
+        let note = move || {
+            let _guard = guard;
+            let opened = services.workspaces.open(Path::new(&cwd))?;
+            opened.as_git()?.note_applied(AppliedWorktree {
+                run: &run.to_string(),
+                node: &node.to_string(),
+                tree: &tree,
+            })
+        };
+        let noted = handle.services.run_file_work(note).await;
+        let error = match noted {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        tracing::warn!(%run, %node, %error, "what was applied of a worktree is not remembered");
     }
 
     /// Removes the worktrees of a run that hold nothing new.
@@ -368,6 +419,15 @@ fn has_worktree(handle: &RunHandle, node: NodeId) -> bool {
         let workspace = run.node(node).and_then(|node| node.workspace.as_ref());
         workspace.is_some_and(|workspace| workspace.kind == WorkspaceKind::Worktree)
     })
+}
+
+/// Records the branch of a node's worktree; `None` when the worktree is gone.
+async fn note_branch(handle: &Arc<RunHandle>, node: NodeId, branch: Option<String>) {
+    let noted =
+        handle.decide(move |run, around| decide::set_branch(run, around, node, branch.as_deref()));
+    if let Err(error) = noted.await {
+        tracing::debug!(run = %handle.id(), %error, "the branch of a worktree was not recorded");
+    }
 }
 
 /// Says in the log of a run that a worktree stays, and why. The reason names the place.

@@ -9,13 +9,15 @@
 //! wrote is found by one lookup and never written twice. That makes a restart simple: the task asks
 //! for every milestone of the run whether the world has it, and writes the ones that are missing.
 //!
-//! A world that refuses an entry, or that is gone, stops no run: the node's log says why.
+//! A world that refuses an entry, or that is gone, stops no run: the node's log says why. A world
+//! that cannot be written for now, such as on a full disk, is tried again until it can.
 
 mod entries;
 mod persons;
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use turnkeep_ledger::Principal;
 use turnkeep_runtime::decide;
@@ -28,7 +30,11 @@ pub(crate) use persons::{
 
 use self::entries::WorldReport;
 use super::run_handle::RunHandle;
-use crate::ledger::WorldHandle;
+use crate::error::ApiError;
+use crate::ledger::{LedgerError, WorldHandle};
+
+/// The pause before a world that could not be written is tried again.
+const RETRY_PAUSE: Duration = Duration::from_secs(5);
 
 /// Reports what happens to the run's world, for as long as the run lives.
 pub(super) async fn report_to_world(handle: Arc<RunHandle>) {
@@ -52,13 +58,55 @@ pub(super) async fn report_to_world(handle: Arc<RunHandle>) {
     loop {
         // Before the reads, so that an event in between wakes the task again.
         last_seq.borrow_and_update();
-        reporter.add_persons().await;
-        reporter.report_milestones().await;
-        reporter.is_catching_up = false;
-        if handle.read_live(|run| run.is_deleted) || last_seq.changed().await.is_err() {
+        let progress = [
+            reporter.add_persons().await,
+            reporter.report_milestones().await,
+        ];
+        let is_behind = progress.contains(&Progress::Behind);
+        reporter.is_catching_up &= is_behind;
+        if handle.read_live(|run| run.is_deleted) {
             return;
         }
+        tokio::select! {
+            changed = last_seq.changed() => if changed.is_err() {
+                return;
+            },
+            () = tokio::time::sleep(RETRY_PAUSE), if is_behind => {}
+        }
     }
+}
+
+/// How much of a run its world has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Progress {
+    /// It took or refused everything.
+    UpToDate,
+    /// The rest must be tried again.
+    Behind,
+}
+
+/// Why the world does not have an entry.
+enum Unwritten {
+    /// The world refuses it, and would refuse it again.
+    Refused(String),
+    /// The same attempt may succeed later.
+    NotNow(String),
+}
+
+impl From<LedgerError> for Unwritten {
+    fn from(error: LedgerError) -> Self {
+        let reason = error.to_string();
+        if may_pass(error) {
+            Self::NotNow(reason)
+        } else {
+            Self::Refused(reason)
+        }
+    }
+}
+
+/// Whether the same attempt may succeed later.
+fn may_pass(error: impl Into<ApiError>) -> bool {
+    error.into().code.is_retryable()
 }
 
 /// How much of a run its world knows.
@@ -75,80 +123,110 @@ struct WorldReporter {
 
 impl WorldReporter {
     /// Adds the persons of new nodes.
-    async fn add_persons(&mut self) {
+    async fn add_persons(&mut self) -> Progress {
         let is_new = |id: &NodeId| !self.known_nodes.contains(id);
         let new: Vec<NodeId> = self.handle.read_live(|run| {
             let ids = run.nodes().map(|node| node.id);
             ids.filter(is_new).collect()
         });
         for node in new {
-            if let Err(error) = ensure_person(&self.handle, node).await {
-                let text = format!(
-                    "the world {} did not take it as a person: {error}",
-                    self.world.name()
-                );
-                self.note(Some(node), text).await;
+            match ensure_person(&self.handle, node)
+                .await
+                .map_err(Unwritten::from)
+            {
+                Ok(()) => {}
+                Err(Unwritten::NotNow(reason)) => {
+                    self.log_delay(&reason);
+                    return Progress::Behind;
+                }
+                Err(Unwritten::Refused(reason)) => {
+                    let text = format!(
+                        "the world {} did not take it as a person: {reason}",
+                        self.world.name()
+                    );
+                    self.note(Some(node), text).await;
+                }
             }
             self.known_nodes.insert(node);
         }
+        Progress::UpToDate
     }
 
-    async fn report_milestones(&mut self) {
+    /// Reports in the order of the events, up to one that must be tried again.
+    async fn report_milestones(&mut self) -> Progress {
         let new: Vec<Milestone> = self
             .handle
             .read(|run| run.archive.milestones_after(self.reported).to_vec());
         for milestone in new {
-            self.report(milestone).await;
+            if let Err(reason) = self.report(milestone).await {
+                self.log_delay(&reason);
+                return Progress::Behind;
+            }
             self.reported = milestone.seq;
         }
+        Progress::UpToDate
     }
 
-    async fn report(&self, milestone: Milestone) {
-        let events = self.handle.read_events(milestone.seq, 1).await;
-        let event = match &events {
-            Ok(events) => events.first(),
+    /// Reports one event. Fails if the same attempt may succeed later.
+    async fn report(&self, milestone: Milestone) -> Result<(), String> {
+        let event = match self.handle.read_events(milestone.seq, 1).await {
+            Ok(events) => events.into_iter().next(),
             Err(error) => {
-                tracing::warn!(run = %self.handle.id(), %error, "an event was not reported to the world");
+                let reason = error.to_string();
+                if may_pass(error) {
+                    return Err(reason);
+                }
+                tracing::warn!(run = %self.handle.id(), reason, "an event was not reported to the world");
                 None
             }
         };
-        let report = event.and_then(|event| self.handle.read(|run| entries::report_of(run, event)));
+        let report =
+            event.and_then(|event| self.handle.read(|run| entries::report_of(run, &event)));
         let Some(report) = report else {
-            return;
+            return Ok(());
         };
         let has_entry = |request: &str| self.world.read(|world| world.outcome(request).is_some());
         if has_entry(&report.request_id) {
-            return;
+            return Ok(());
         }
-        if let Err(reason) = self.write(&report).await {
-            let what = report.what;
-            let text = format!(
-                "the world {} did not take {what}: {reason}",
-                self.world.name()
-            );
-            self.note(report.node, text).await;
+        match self.write(&report).await {
+            Ok(()) => Ok(()),
+            Err(Unwritten::NotNow(reason)) => Err(reason),
+            Err(Unwritten::Refused(reason)) => {
+                let what = report.what;
+                let text = format!(
+                    "the world {} did not take {what}: {reason}",
+                    self.world.name()
+                );
+                self.note(report.node, text).await;
+                Ok(())
+            }
         }
     }
 
-    /// Writes an entry, or says why the world refuses it.
-    async fn write(&self, report: &WorldReport) -> Result<(), String> {
+    /// Writes an entry, or says why the world does not have it.
+    async fn write(&self, report: &WorldReport) -> Result<(), Unwritten> {
         if let Principal::Person { id, .. } = &report.author
             && persons::is_human(&self.world, id)
         {
-            return Err(format!("{id} is a human there"));
+            return Err(Unwritten::Refused(format!("{id} is a human there")));
         }
         // Both ends of a handoff may be nodes that were deleted before their persons were added.
         for node in &report.nodes {
-            let added = ensure_person(&self.handle, *node).await;
-            added.map_err(|error| error.to_string())?;
+            ensure_person(&self.handle, *node).await?;
         }
         let (envelope, bundle) = (report.envelope(), report.bundle());
         let beat = self
             .world
             .beat(&report.author, envelope, bundle, None, None);
-        let answer = beat.await.map_err(|error| error.to_string())?;
+        let answer = beat.await?;
         let rejection = answer.outcome.and_then(|outcome| outcome.rejection.clone());
-        rejection.map_or(Ok(()), Err)
+        rejection.map_or(Ok(()), |reason| Err(Unwritten::Refused(reason)))
+    }
+
+    fn log_delay(&self, reason: &str) {
+        let world = self.world.name().to_string();
+        tracing::debug!(run = %self.handle.id(), world, reason, "the world is tried again later");
     }
 
     /// Says in the log of a node what the world refused.

@@ -106,3 +106,33 @@ async fn the_desktop_shows_a_title_and_a_text() {
     assert_eq!(text, "Turnkeep: finished|the run is completed\n");
     server.stop().await;
 }
+
+#[tokio::test]
+async fn a_webhook_that_always_fails_is_given_up_and_the_next_item_is_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/hook?key=1", listener.local_addr().unwrap());
+    let server = start_on(MemoryStorage::new(), dir.path(), |config| {
+        config.runs.notify.webhook = Some(WebhookTarget::parse(&address, None).unwrap());
+    })
+    .await;
+    let time = StoppedTime::begin();
+    let run = server.paused_run().await;
+    let completed = json!({"status": "completed"});
+    server.patch(&format!("/api/runs/{run}"), &completed).await;
+    for _ in 0..3 {
+        take_request(&time, &listener, "503 Busy").await;
+    }
+    // Runs go on meanwhile.
+    let other = server.paused_run().await;
+    let path = format!("/api/runs/{other}");
+    assert_eq!(server.patch(&path, &completed).await.status, 200);
+    let last = take_request(&time, &listener, "503 Busy").await;
+    assert_eq!(last["items"][0]["runId"], json!(run));
+    let next = take_request(&time, &listener, "204 Fine").await;
+    let of_runs: Vec<&Value> = next["items"].as_array().unwrap().iter().collect();
+    assert_eq!(of_runs.len(), 1, "{next}");
+    assert_eq!(of_runs[0]["runId"], json!(other));
+    drop(time);
+    server.stop().await;
+}

@@ -4,9 +4,13 @@ use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use turnkeep_journal::MemoryStorage;
+use turnkeep_runtime::ids::{EventId, Uuid as _};
+use turnkeep_runtime::{Event, Fact, record};
+use turnkeep_store::{Append, AppendPart, Command, Context, NewBlob, NewTurn};
+use turnkeep_types::Timestamp;
 
 use super::{start, start_on};
-use crate::client::{Reply, Server};
+use crate::client::{NOW_MS, Reply, Server};
 
 impl Server {
     async fn post_once(&self, path: &str, body: &Value, key: &str) -> Reply {
@@ -102,6 +106,13 @@ async fn a_repeat_gets_the_first_answer_also_after_a_restart() {
             json!({}),
             json!({"clearInbox": true}),
         ),
+        (
+            at(&format!("/nodes/{a}/stop")),
+            json!({}),
+            json!({"other": 1}),
+        ),
+        (at("/verify"), json!({}), json!({"other": 1})),
+        (at("/fork"), json!({}), json!({"seq": 1})),
     ];
     let mut first = Vec::new();
     for (path, body, _) in &requests {
@@ -119,7 +130,7 @@ async fn a_repeat_gets_the_first_answer_also_after_a_restart() {
             let again = server.post_once(path, body, path).await;
             assert_eq!(&(again.status, ids_of(&again.json())), first, "{path}");
             let reused = server.post_once(path, other, path).await;
-            reused.error(409, "Conflict");
+            assert_eq!(reused.error(409, "Conflict")["reason"], "key_reused");
         }
         assert_eq!(
             lasting_state(&server, &run).await,
@@ -130,6 +141,140 @@ async fn a_repeat_gets_the_first_answer_also_after_a_restart() {
     server.stop().await;
 }
 
+#[tokio::test]
+async fn a_repeated_import_makes_one_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let run = server.paused_run().await;
+    let archive = server.get(&format!("/api/runs/{run}/export")).send().await;
+    assert_eq!(archive.status, 200);
+    let import = async |archive: bytes::Bytes| {
+        let call = server.call("POST", "/api/runs/import?copy=1");
+        let call = call.header("idempotency-key", "k").body(archive);
+        call.send().await
+    };
+    let first = import(archive.body.clone()).await;
+    assert_eq!(first.status, 201, "{}", first.text());
+    let again = import(archive.body.clone()).await;
+    assert_eq!(again.status, 201);
+    assert_eq!(ids_of(&again.json()), ids_of(&first.json()));
+    server.add_node(&run, "a", "implementer").await;
+    let other = server.get(&format!("/api/runs/{run}/export")).send().await;
+    import(other.body).await.error(409, "Conflict");
+    let listed = server.read("/api/runs?summary=1").await;
+    assert_eq!(listed["runs"].as_array().unwrap().len(), 2);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_repeated_retry_puts_the_inputs_back_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let body = json!({"goal": "g", "cwd": dir.path()});
+    let created = server.post("/api/runs", &body).send().await.json();
+    let run = created["run"]["id"].as_str().unwrap().to_owned();
+    let node = server.add_node(&run, "a", "implementer").await;
+    // A run whose nodes have all failed has failed.
+    server.add_node(&run, "b", "implementer").await;
+    let of_run = format!("/api/runs/{run}");
+    // The program ends at once, and the turn fails.
+    let chat = json!({"content": "Work", "nodeId": "a"});
+    server.post(&format!("{of_run}/chat"), &chat).send().await;
+    let shown = loop {
+        let shown = server.read(&of_run).await["run"]["nodes"][&node].take();
+        if shown["status"] == "failed" {
+            break shown;
+        }
+        tokio::task::yield_now().await;
+    };
+    assert_eq!(shown["inboxCount"], 0);
+    let paused = server.patch(&of_run, &json!({"status": "paused"})).await;
+    assert_eq!(paused.status, 200, "{}", paused.text());
+    let retry = format!("{of_run}/nodes/{node}/retry");
+    for _ in 0..2 {
+        let reply = server.post_once(&retry, &json!({}), "k").await;
+        assert_eq!(reply.status, 200, "{}", reply.text());
+        assert_eq!(reply.json()["node"]["inboxCount"], 1);
+    }
+    let reused = server.post_once(&retry, &json!({"other": 1}), "k").await;
+    reused.error(409, "Conflict");
+    server.stop().await;
+}
+
+/// Another writer appends to the log of a run, as a second server on the same log would. The server
+/// applies what it finds and decides again.
+#[tokio::test]
+async fn a_decision_is_made_again_behind_the_events_of_another_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let run = server.paused_run().await;
+    let node = server.add_node(&run, "a", "implementer").await;
+    let shown = server.read(&format!("/api/runs/{run}")).await;
+    let last_seq = shown["run"]["lastSeq"].as_u64().unwrap();
+    let foreign = Event {
+        id: EventId::from_bits(1),
+        seq: last_seq + 1,
+        at: Timestamp(NOW_MS),
+        node: Some(node.parse().unwrap()),
+        turn: None,
+        request: None,
+        made: None,
+        fact: Fact::NodeLogged("of another writer".to_owned()),
+    };
+    append_event(&server, &run, &foreign).await;
+
+    let body = json!({"content": "of this server", "nodeId": "a"});
+    let chat = format!("/api/runs/{run}/chat");
+    let reply = server.post_once(&chat, &body, "k").await;
+    assert_eq!(reply.status, 201, "{}", reply.text());
+    let again = server.post_once(&chat, &body, "k").await;
+    assert_eq!(ids_of(&again.json()), ids_of(&reply.json()));
+    let page = server
+        .read(&format!("/api/runs/{run}/events?limit=200"))
+        .await;
+    let events = page["events"].as_array().unwrap();
+    let numbers: Vec<u64> = events
+        .iter()
+        .map(|event| event["seq"].as_u64().unwrap())
+        .collect();
+    assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
+    let names: Vec<&str> = events
+        .iter()
+        .skip(usize::try_from(last_seq).unwrap())
+        .map(|event| event["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["node.log", "message.user", "node.patch"]);
+    server.stop().await;
+}
+
+/// Appends to the context of a run's events, past the server.
+async fn append_event(server: &Server, run: &str, event: &Event) {
+    let encoded = record::encode(event);
+    let is_meant = |context: &Context| {
+        let label = |name: &str| context.labels.get(name).map(String::as_str);
+        label("turnkeep.run") == Some(run) && label("turnkeep.node").is_none()
+    };
+    let store = server.store.clone();
+    let found = store.contexts(None).into_iter().find(is_meant);
+    let append = Append {
+        parts: vec![AppendPart {
+            context: found.unwrap().id,
+            parent: None,
+            expected_head: None,
+            turns: vec![NewTurn {
+                declared: record::event_type(),
+                encoding: 1,
+                payload: NewBlob::from_raw(encoded.payload, 1 << 20).unwrap(),
+                fs_root: None,
+            }],
+        }],
+        key: None,
+        strict: false,
+    };
+    let run = move || store.run(Command::Append(append));
+    tokio::task::spawn_blocking(run).await.unwrap().unwrap();
+}
+
 /// The ids in an answer: the rest is the state, which may go on.
 fn ids_of(answer: &Value) -> Vec<String> {
     let pointers = [
@@ -138,6 +283,7 @@ fn ids_of(answer: &Value) -> Vec<String> {
         "/edge/id",
         "/messageId",
         "/payloadId",
+        "/artifact/id",
     ];
     let found = pointers
         .iter()

@@ -5,13 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpSocket, TcpStream};
+use turnkeep_wire::runs::schema_check::check_event;
 
 use super::start;
 use crate::client::{Server, within};
 use crate::stopped_time::StoppedTime;
 
 /// A client of `/ws`. It answers nothing, and masks nothing because it sends nothing.
-struct EventClient(BufReader<TcpStream>);
+pub(super) struct EventClient(BufReader<TcpStream>);
 
 /// What the server sent.
 #[derive(Debug)]
@@ -22,7 +23,7 @@ enum Frame {
 }
 
 impl EventClient {
-    async fn open(server: &Server, query: &str) -> Self {
+    pub(super) async fn open(server: &Server, query: &str) -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         // Small, so that a client that does not read is noticed soon.
         socket.set_recv_buffer_size(4096).unwrap();
@@ -64,14 +65,18 @@ impl EventClient {
         let mut content = vec![0; usize::try_from(length).unwrap()];
         self.0.read_exact(&mut content).await.unwrap();
         match kind {
-            TEXT => Frame::Event(serde_json::from_slice(&content).unwrap()),
+            TEXT => {
+                let event: Value = serde_json::from_slice(&content).unwrap();
+                check_event(&event).unwrap_or_else(|error| panic!("{error}: {event:#}"));
+                Frame::Event(event)
+            }
             CLOSE => Frame::Close(u16::from(content[0]) << 8 | u16::from(content[1])),
             PING => Frame::Ping,
             other => panic!("a frame of kind {other:#x}"),
         }
     }
 
-    async fn next_event(&mut self) -> Value {
+    pub(super) async fn next_event(&mut self) -> Value {
         loop {
             match self.next().await {
                 Frame::Event(event) => return event,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use turnkeep_runtime::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
-use turnkeep_runtime::artifact::{Artifact, DiffSummary, Workspace};
+use turnkeep_runtime::artifact::{Artifact, DiffSummary, Workspace, WriteConflict};
 use turnkeep_runtime::edge::Edge;
 use turnkeep_runtime::fact::{NodeChange, ShownNode, StallEvidence, TurnStep};
 use turnkeep_runtime::input::{Envelope, EnvelopeStatus, InputId, Message};
@@ -202,6 +202,7 @@ fn check_run_events(checked: &mut Checked) {
         tool: "command".to_owned(),
         matcher: RuleMatcher::CommandPrefix("npm test".to_owned()),
         created_at: NOW,
+        holds_in_planning: false,
     };
     checked.check(
         Fact::RuleAdded(rule),
@@ -358,7 +359,10 @@ fn check_node_changes(checked: &mut Checked) {
     checked.check_change(NodeChange::InboxCounted, json!({}));
     checked.check_change(NodeChange::InboxCleared, json!({}));
     checked.check_change(NodeChange::Retried, json!({}));
-    checked.check_change(NodeChange::TurnOpened, json!({"retryAt": null}));
+    checked.check_change(
+        NodeChange::TurnOpened,
+        json!({"retryAt": null, "summary": ""}),
+    );
     checked.check_change(
         NodeChange::Blocked {
             reason: BlockReason::Violation {
@@ -379,7 +383,7 @@ fn check_node_changes(checked: &mut Checked) {
         },
         json!({"summary": "waits", "block": {"reason": "approvals"}}),
     );
-    checked.check_change(NodeChange::Unblocked, json!({"block": null}));
+    checked.check_change(NodeChange::Unblocked, json!({"block": null, "summary": ""}));
     checked.check_change(
         NodeChange::Rested {
             status: NodeStatus::Idle,
@@ -621,7 +625,9 @@ fn check_approvals(checked: &mut Checked) {
         node: id(NODE),
         turn: id(TURN),
         tool: call(),
-        subject: ApprovalSubject::ProviderTool,
+        subject: ApprovalSubject::ProviderTool {
+            can_allow_always: true,
+        },
         context: "make test in /work".to_owned(),
         created_at: NOW,
         expires_at: Some(Timestamp(NOW.0 + 1000)),
@@ -693,12 +699,19 @@ fn check_artifacts(checked: &mut Checked) {
         base_tree: "a".to_owned(),
         head_tree: "b".to_owned(),
         violations: vec!["src/x".to_owned()],
-        shared: Vec::new(),
+        shared: vec!["src/y".to_owned()],
+        conflicts: vec![WriteConflict {
+            path: "src/y".to_owned(),
+            node: id(9),
+            turn: id(8),
+        }],
     };
     let mut with_diff = common;
     with_diff["metadata"] = json!({
         "filesChanged": ["src/x"], "summary": "one file", "added": 2, "removed": 1,
         "turnId": id_text(TURN), "baseTree": "a", "headTree": "b", "violation": ["src/x"],
+        "shared": ["src/y"],
+        "conflicts": [{"path": "src/y", "nodeId": id_text(9), "turnId": id_text(8)}],
     });
     checked.check(
         Fact::ArtifactCreated(Box::new(artifact(Some(diff)))),
@@ -728,6 +741,8 @@ fn check_turns(checked: &mut Checked) {
         TurnStep::WaitingForModel {
             prompt: PromptKind::Delta,
             prompt_hash: BlobHash::of(b""),
+            base_tree: None,
+            forgets: false,
         },
         json!({"status": "waiting_for_model", "promptKind": "delta"}),
     );
@@ -738,6 +753,7 @@ fn check_turns(checked: &mut Checked) {
     );
     let signature = TurnSignature {
         output: BlobHash::of(b""),
+        tools: None,
         diff: None,
         may_repeat: false,
         made_artifact: false,

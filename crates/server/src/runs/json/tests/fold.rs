@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use turnkeep_runtime::approval::Resolution;
 use turnkeep_runtime::decide::{
-    Capacity, Chat, Decision, DiffTaken, EdgeRequest, NodeRequest, Output, Permission,
+    Capacity, Chat, Decision, DiffTaken, EdgeRequest, LastHeard, NodeRequest, Output, Permission,
     PermissionAnswer, ProgramEnd, ResetInbox, RunChange, Surroundings, add_node, add_output,
     ask_permission, change_node, change_run, chat, connect, create_run, delete_node, end_turn,
     pass_time, reset_node, resolve, send_prompt,
@@ -14,6 +14,7 @@ use turnkeep_runtime::decide::{
 use turnkeep_runtime::ids::{AgentTurnId, IdSource, NodeId};
 use turnkeep_runtime::prompt::PromptSources;
 use turnkeep_runtime::rejection::Rejection;
+use turnkeep_runtime::secrets::Secrets;
 use turnkeep_runtime::turn::TurnEnd;
 use turnkeep_runtime::usage::Usage;
 use turnkeep_runtime::words::{RunStatus, Scope, Verdict};
@@ -151,6 +152,8 @@ impl Scenario {
                 full_programs: &[],
             },
             has_repository: true,
+            heard: &LastHeard::new(),
+            secrets: &Secrets::default(),
             request: None,
         };
         let decision = decide(&self.run, around).unwrap();
@@ -219,6 +222,7 @@ impl Scenario {
             args: json!({"cmd": "make test"}),
             provider_id: Some("t-1".to_owned()),
             context: "make test in /work".to_owned(),
+            can_allow_always: false,
         };
         self.take(|run, around| ask_permission(run, around, permission))
     }

@@ -74,5 +74,16 @@ fn a_refusal_has_the_status_of_its_kind_and_what_a_program_needs() {
     );
     check(Rejection::MayNotSpawn, 403, json!({}));
     check(Rejection::TurnOver, 409, json!({}));
-    check(Rejection::Empty("the label"), 400, json!({}));
+    check(Rejection::Empty("content"), 400, json!({"path": "content"}));
+    check(
+        Rejection::NoNodes,
+        400,
+        json!({"path": "nodeId", "reason": "no_nodes"}),
+    );
+    // The detail `reason` has only words of the dictionary.
+    check(
+        Rejection::CannotVerify("the run is completed"),
+        409,
+        json!({}),
+    );
 }

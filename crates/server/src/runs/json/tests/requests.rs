@@ -392,6 +392,18 @@ fn a_handoff_names_artifacts_in_every_form() {
     assert_eq!(handoff.context_pack, Some(id(4)));
     assert_eq!(handoff.expectation, Some(Expectation::Optional));
     assert_eq!(handoff.reply_to, Some(id(7)));
+    let reference = |text: String| {
+        let body = json!({"from": "orch", "to": "a", "message": "m", "contextRef": text});
+        let body: SendHandoff = read_body(&body).unwrap();
+        handoff_of(&body, &run.live).unwrap().context_pack
+    };
+    for scheme in ["contextpack://", "artifact://", "artifact://diff/"] {
+        assert_eq!(
+            reference(format!("{scheme}{artifact}")),
+            Some(id(4)),
+            "{scheme}"
+        );
+    }
     // The names that agents know from other places.
     let alias = json!({"fromNodeId": id_text(2), "toNodeId": "a", "summary": "m"});
     let body: SendHandoff = read_body(&alias).unwrap();

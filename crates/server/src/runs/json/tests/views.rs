@@ -137,6 +137,7 @@ fn edges_artifacts_and_rules_fit_their_schemas() {
         tool: "edit".to_owned(),
         matcher: RuleMatcher::Path("docs/a.md".to_owned()),
         created_at: NOW,
+        holds_in_planning: false,
     };
     let rules = RuleList {
         rules: vec![RuleOfRun {

@@ -18,6 +18,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Default)]
 struct WordProtocol {
     has_turn: bool,
+    resets_in_process: bool,
 }
 
 fn tool_call(id: &str, name: &str) -> ToolCall {
@@ -30,7 +31,10 @@ fn tool_call(id: &str, name: &str) -> ToolCall {
 
 impl AgentProtocol for WordProtocol {
     fn features(&self) -> Features {
-        Features::default()
+        Features {
+            resets_in_process: self.resets_in_process,
+            ..Features::default()
+        }
     }
 
     fn request(&mut self, request: Request) -> Result<Vec<Action>, RequestError> {
@@ -71,6 +75,11 @@ impl AgentProtocol for WordProtocol {
                 name: (*name).to_owned(),
                 args: Value::Null,
             }),
+            ["poll"] => AgentEvent::CommandPolled { call: None },
+            ["poll", id] => AgentEvent::CommandPolled {
+                call: Some((*id).to_owned()),
+            },
+            ["progress", text] => AgentEvent::Progress((*text).to_owned()),
             ["await"] => AgentEvent::AwaitsToolResults,
             ["end"] => {
                 self.has_turn = false;
@@ -122,9 +131,13 @@ impl Bench {
     }
 
     fn start_process(&mut self) -> Vec<String> {
+        self.start_protocol(WordProtocol::default())
+    }
+
+    fn start_protocol(&mut self, protocol: WordProtocol) -> Vec<String> {
         let steps = self.machine.take_process(StartedProcess {
             process: Arc::clone(&self.process),
-            protocol: Box::new(WordProtocol::default()),
+            protocol: Box::new(protocol),
             options: StartOptions {
                 session: None,
                 cwd: "/work".to_owned(),
@@ -157,6 +170,17 @@ impl Bench {
         describe(&self.machine.receive_result(result))
     }
 
+    /// Answers a question about a call that no rule can be made of.
+    fn answer(&mut self, id: &str, resolution: Resolution) -> Vec<String> {
+        let call = turnkeep_runtime::tool::ToolCall {
+            id: turnkeep_runtime::ids::ToolId::from_bits(1),
+            name: "Bash".to_owned(),
+            args: Value::Null,
+            provider_id: Some(id.to_owned()),
+        };
+        describe(&self.machine.answer(&call, resolution))
+    }
+
     fn runs(&self) -> bool {
         Arc::strong_count(&self.process) > 1
     }
@@ -186,7 +210,10 @@ fn describe_step(step: &Step) -> String {
         Step::AskPermission { request, .. } => format!("ask {}", request.call.name),
         Step::ReportBetweenTurns(_) => "report between turns".to_owned(),
         Step::WithdrawPermission { provider_id, .. } => format!("withdraw {provider_id}"),
-        Step::EndTurn { end, .. } => format!("end {}", describe_end(end)),
+        Step::EndTurn(ended) if ended.only_waited => {
+            format!("end {}, only waited", describe_end(&ended.end))
+        }
+        Step::EndTurn(ended) => format!("end {}", describe_end(&ended.end)),
     }
 }
 
@@ -231,14 +258,14 @@ fn a_question_goes_to_a_person_and_its_answer_to_the_program() {
     bench.line("tool 1 Bash");
     assert_eq!(bench.line("ask 1 Bash"), ["ask Bash"]);
     let denied = || Resolution::denied("no");
-    let unknown = describe(&bench.machine.answer(Some("2"), denied()));
+    let unknown = bench.answer("2", denied());
     assert!(unknown.is_empty());
-    let answered = describe(&bench.machine.answer(Some("1"), denied()));
+    let answered = bench.answer("1", denied());
     assert_eq!(
         answered,
         ["write answer question-1 Deny { reason: \"no\" }"]
     );
-    let again = describe(&bench.machine.answer(Some("1"), denied()));
+    let again = bench.answer("1", denied());
     assert!(again.is_empty(), "a question is answered once");
 }
 
@@ -376,11 +403,89 @@ fn a_stop_in_a_turn_ends_the_program_with_the_turn() {
 
 #[test]
 fn a_reset_ends_the_turn_and_the_program() {
+    let commands = || vec!["/new".to_owned()];
     let mut bench = Bench::in_turn();
-    let steps = bench.machine.reset();
+    let steps = bench.machine.reset(commands());
     assert_eq!(describe(&steps), ["end interrupted"]);
     assert!(!bench.runs());
-    assert!(bench.machine.reset().is_empty());
+    assert!(bench.machine.reset(commands()).is_empty());
+}
+
+#[test]
+fn a_program_that_can_begin_a_new_session_does_so_without_a_new_process() {
+    let commands = || vec!["/new".to_owned()];
+    let mut bench = Bench::new();
+    bench.prompt(1);
+    bench.start_protocol(WordProtocol {
+        resets_in_process: true,
+        ..WordProtocol::default()
+    });
+    bench.line("end");
+    let typed = describe(&bench.machine.reset(commands()));
+    assert_eq!(typed, [r#"write Reset { commands: ["/new"] }"#]);
+    assert!(bench.runs());
+    // There is nothing that could be typed.
+    assert!(bench.machine.reset(Vec::new()).is_empty());
+    assert!(!bench.runs());
+    // What a program says about its open turn must not become a part of the next one.
+    bench.prompt(2);
+    bench.start_protocol(WordProtocol {
+        resets_in_process: true,
+        ..WordProtocol::default()
+    });
+    let stopped = describe(&bench.machine.reset(commands()));
+    assert_eq!(stopped, ["end interrupted"]);
+    assert!(!bench.runs());
+}
+
+#[test]
+fn progress_is_reported_twice_a_second_and_only_the_newest() {
+    let mut bench = Bench::in_turn();
+    let now = Instant::now();
+    assert!(bench.line("progress a").is_empty());
+    assert!(bench.line("progress b").is_empty());
+    let first = bench.machine.next_deadline(now).unwrap();
+    assert_eq!((first.at, first.due), (now, Due::Progress));
+    let reported = describe(&bench.machine.take_due(first.due));
+    assert_eq!(reported, [r#"report Progress("b")"#]);
+    assert_eq!(bench.machine.next_deadline(now), None);
+    bench.line("progress c");
+    let second = bench.machine.next_deadline(now).unwrap();
+    assert_eq!(second.at, now + Duration::from_millis(500));
+    bench.machine.take_due(second.due);
+    bench.line("progress d");
+    let late = now + Duration::from_secs(9);
+    assert_eq!(bench.machine.next_deadline(late).unwrap().at, late);
+}
+
+#[test]
+fn a_log_line_is_kept_also_while_no_turn_is_open() {
+    let mut bench = Bench::in_turn();
+    bench.line("end");
+    let logged = describe(&bench.machine.receive_error("a warning".to_owned()));
+    assert_eq!(logged, ["report between turns"]);
+}
+
+#[test]
+fn a_lasting_yes_reaches_the_program_where_no_rule_can_be_made() {
+    let lasting = || Resolution {
+        scope: turnkeep_runtime::words::Scope::Node,
+        verdict: turnkeep_runtime::words::Verdict::Approved,
+        ..Resolution::denied("")
+    };
+    let mut bench = Bench::in_turn();
+    bench.line("tool 1 Fetch");
+    bench.line("ask 1 Fetch");
+    assert!(!bench.machine.has_lasting_consent());
+    let answered = bench.answer("1", lasting());
+    assert_eq!(answered, ["write answer question-1 AllowAlways"]);
+    assert!(bench.machine.has_lasting_consent());
+    // Another process knows nothing of it.
+    bench.line("end");
+    bench.machine.close();
+    bench.prompt(2);
+    bench.start_process();
+    assert!(!bench.machine.has_lasting_consent());
 }
 
 #[test]
@@ -389,6 +494,27 @@ fn a_program_that_cannot_start_fails_its_turn() {
     bench.prompt(1);
     let missed = describe(&bench.machine.miss_process("no such program".to_owned()));
     assert_eq!(missed, ["end failed: no such program"]);
-    let idle = bench.machine.miss_process("no such program".to_owned());
-    assert!(idle.is_empty(), "a start without a turn ends none");
+    // A start without a turn ends none, but a person must hear of it.
+    let idle = describe(&bench.machine.miss_process("no such program".to_owned()));
+    assert_eq!(idle, ["report between turns"]);
+}
+
+#[test]
+fn a_turn_that_only_looks_at_a_running_command_says_so() {
+    let check = |lines: &[&str], expect: &str| {
+        let mut bench = Bench::in_turn();
+        for line in lines {
+            bench.line(line);
+        }
+        assert_eq!(bench.line("end").last().unwrap(), expect, "{lines:?}");
+    };
+    let (waited, worked) = ("end completed, only waited", "end completed");
+    check(&["tool 1 BashOutput", "poll 1", "done 1"], waited);
+    check(&["poll", "say running", "poll"], waited);
+    check(&[], worked);
+    check(&["tool 1 BashOutput", "done 1"], worked);
+    check(&["poll", "tool 1 Bash", "done 1"], worked);
+    check(&["poll", "call send_handoff"], worked);
+    let own = "tool 2 mcp__turnkeep__send_handoff";
+    check(&["tool 1 BashOutput", "poll 1", "done 1", own], worked);
 }
