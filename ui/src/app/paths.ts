@@ -40,7 +40,7 @@ export const paths = {
 	) => url([], filter),
 
 	runs: (query: Query = {}) => url(["runs"], query),
-	newRun: () => url(["runs", "new"]),
+	newRun: (query: Query = {}) => url(["runs", "new"], query),
 	run: (run: string, query: Query = {}) => url(["runs", run], query),
 	agent: (run: string, node: string, tab: AgentTab = "timeline") => url(["runs", run, "agents", node, tab]),
 	agentTurn: (run: string, turn: string) => url(["runs", run, "turns", turn]),
@@ -53,7 +53,7 @@ export const paths = {
 	session: (session: string) => url(["sessions", session]),
 	capturedTurn: (session: string, seq: string | number) => url(["sessions", session, "turns", String(seq)]),
 
-	ledgers: () => url(["ledgers"]),
+	ledgers: (query: Query = {}) => url(["ledgers"], query),
 	ledger: (world: string, query: Query = {}) => url(["ledgers", world], query),
 	ledgerSearch: (world: string, query: { readonly q?: string; readonly as?: string | null } = {}) =>
 		url(["ledgers", world, "search"], query),

@@ -11,8 +11,8 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The status page; with `token`, the link that opens it. */
-        get: operations["server_page"];
+        /** The web UI; with `token`, the link that opens it. */
+        get: operations["server_home"];
         put?: never;
         post?: never;
         delete?: never;
@@ -983,6 +983,125 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The sessions with a wrapper, and those that have ended and whose turns are still kept. */
+        get: operations["sessions_list"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/capture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Puts a turn of the session into the relay buffer. */
+        post: operations["sessions_capture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/deliver": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Captures a turn of the session and delivers it to a sink. */
+        post: operations["sessions_deliver"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Appends a turn of the session to the store, once. The relay buffer stays as it is. */
+        post: operations["sessions_keep"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/paste": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Types the relay buffer into the session's program. */
+        post: operations["sessions_paste"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The turns of a session that are still kept, newest first. */
+        get: operations["sessions_turns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/sessions/{session}/turns/{seq}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A captured turn with its text. */
+        get: operations["sessions_turn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stats": {
         parameters: {
             query?: never;
@@ -1503,6 +1622,14 @@ export interface components {
          * @enum {string}
          */
         AttentionAction: "approve" | "deny" | "answer" | "continue" | "chat" | "reset" | "retry" | "keep" | "revert" | "change-budget" | "apply" | "resume";
+        /**
+         * @description `attention.changed`: other things wait for a person than before. It has no id and is never
+         *     replayed.
+         */
+        AttentionChanged: {
+            /** @description How many wait now, in all runs. */
+            count: number;
+        };
         /** @description One thing that waits for a person. */
         AttentionItem: {
             actions: components["schemas"]["AttentionAction"][];
@@ -1685,6 +1812,60 @@ export interface components {
             /** @description The text. */
             text: string;
         };
+        /** @description The turn that is in the relay buffer now. */
+        Captured: {
+            /** @description The length of its content. */
+            size: number;
+            /** @description Its id, `SESSION:NUMBER`. */
+            turn_id: string;
+        };
+        /** @description A captured turn with its content. */
+        CapturedTurn: components["schemas"]["CapturedTurnInfo"] & {
+            /** @description With `raw`: the content, byte for byte. */
+            content_b64?: string;
+            /** @description The name that the session was started with. */
+            name?: string;
+            /** @description The profile that detected it. */
+            preset?: string;
+            /** @description With `raw`: the terminal's own bytes, if `wrap --keep-raw` kept them. */
+            raw_b64?: string;
+            /** @description Whether the terminal's own bytes were cut off. */
+            raw_truncated?: boolean;
+            /** @description The session's id. */
+            session: string;
+            /** @description Its readable text, without the terminal's control sequences. */
+            text: string;
+            /** @description Where the text comes from: `stream`, `screen` or `hook`. */
+            text_source?: string;
+        };
+        /** @description A captured turn without its content. */
+        CapturedTurnInfo: {
+            /** @description The length of its content, as kept. */
+            byte_length: number;
+            /** @description Whether a part of it was missed. */
+            incomplete: boolean;
+            /** @description Whether the user interrupted it. */
+            interrupted: boolean;
+            /** @description Its first words. */
+            preview?: string;
+            /** @description Its number in the session. */
+            seq: components["schemas"]["Id"];
+            /** @description When it was completed. */
+            timestamp: components["schemas"]["Time"];
+            /** @description Whether its end was cut off, because it was too long. */
+            truncated: boolean;
+            /** @description Its id, `SESSION:NUMBER`. */
+            turn_id: string;
+            /** @description Whether the program printed it without a submitted prompt. It then counts as no turn. */
+            unprompted: boolean;
+        };
+        /** @description The turns of a session that are still kept. */
+        CapturedTurnList: {
+            /** @description The session's id. */
+            session: string;
+            /** @description Newest first. */
+            turns: components["schemas"]["CapturedTurnInfo"][];
+        };
         /** @description A change of a node. */
         ChangeNode: {
             alias?: string | null;
@@ -1740,6 +1921,10 @@ export interface components {
         CheckAnswer: {
             /** @description The bundle, as it was sent or rejected. */
             bundle: components["schemas"]["WriteBundle"];
+        };
+        /** @description Which turn of the session to capture or keep. */
+        ChooseCapturedTurn: {
+            seq?: components["schemas"]["SentId"] | null;
         };
         /**
          * @description Whether a program asks before it uses a tool.
@@ -1925,12 +2110,45 @@ export interface components {
             /** @description An IANA name. */
             timezone?: string | null;
         };
+        /** @description Where to deliver a turn of the session. It is captured first. */
+        DeliverCaptured: {
+            /** @description `inject`: frame it as a bracketed paste if the program has enabled that. */
+            bracketed?: boolean;
+            /** @description `inject`: also into a program that shows a dialog. */
+            force?: boolean;
+            /** @description `node`: the node's id or alias. */
+            node?: string | null;
+            /** @description `file`: the absolute path. */
+            path?: string | null;
+            /** @description Deliver the captured bytes instead of the text; the terminal's own where they were kept. */
+            raw?: boolean;
+            /** @description `node`: the run's id. */
+            run?: string | null;
+            seq?: components["schemas"]["SentId"] | null;
+            /** @description `inject`: the session that gets it. */
+            session?: string | null;
+            /** @description `inject`, `clipboard`, `file`, `store` or `node`. */
+            sink: string;
+        };
+        /** @description What was pasted or delivered. */
+        Delivered: {
+            /** @description `store`: the context of its session. */
+            context_id?: components["schemas"]["Id"];
+            /** @description The session that got it. */
+            session?: string;
+            /** @description The sink. */
+            sink: string;
+            /** @description `store`: the turn there. */
+            turn_id?: components["schemas"]["Id"];
+        };
         /** @description What a diff changes. */
         DiffMetadata: {
             /** @description Lines. */
             added: number;
             /** @description The name of the tree before the turn. */
             baseTree: string;
+            /** @description Those of them that both nodes probably wrote. */
+            conflicts?: components["schemas"]["WriteConflict"][] | null;
             filesChanged: string[];
             /** @description The name of the tree after the turn. */
             headTree: string;
@@ -2411,6 +2629,15 @@ export interface components {
             /** @description For the audit. */
             notes?: string | null;
         };
+        /** @description A captured turn that is in the store now. */
+        Kept: {
+            /** @description The captured turn's id, `SESSION:NUMBER`. */
+            captured: string;
+            /** @description The context of its session. */
+            context_id: components["schemas"]["Id"];
+            /** @description The turn there. */
+            turn_id: components["schemas"]["Id"];
+        };
         /** @description A run of words that their author could not have seen. */
         Leak: {
             /** @description Where it is. */
@@ -2642,6 +2869,20 @@ export interface components {
             head_turn_id: components["schemas"]["Id"];
             /** @description The last bundle that the registry accepted; null before the first. */
             registry_bundle_id: string | null;
+        };
+        /** @description How to paste into the session. */
+        PasteCaptured: {
+            /** @description Frame it as a bracketed paste if the program has enabled that. */
+            bracketed?: boolean;
+            /** @description Paste also into a program that shows a dialog. It takes the text as its answer. */
+            force?: boolean;
+            /** @description Paste the captured bytes instead of the text; the terminal's own where they were kept. */
+            raw?: boolean;
+            /**
+             * @description The turn to capture first, such as `review:3`, or a session, which means its latest turn. The
+             *     relay buffer is pasted as it is unless given.
+             */
+            turn?: string | null;
         };
         /** @description A change to a context. */
         PatchContext: {
@@ -2948,6 +3189,11 @@ export interface components {
         RunAnswer: {
             run: components["schemas"]["RunView"];
         };
+        /** @description `run.changed`: a run has new events. It has no id and is never replayed. */
+        RunChanged: {
+            /** @description `run:` and the id of the run. */
+            ref: string;
+        };
         /** @description A run that is gone. */
         RunGone: {
             runId: components["schemas"]["Uuid"];
@@ -3120,7 +3366,10 @@ export interface components {
         /** @description An envelope to send along an edge. */
         SendHandoff: {
             artifacts?: components["schemas"]["SentArtifactRef"][];
-            /** @description `contextpack://` and the id of an artifact. */
+            /**
+             * @description What the receiver reads before its task: `contextpack://` and the id of a context pack, or
+             *     `artifact://` and the id of any artifact up to 1 MiB, of which a context pack is made.
+             */
             contextRef?: string | null;
             /** @description The sender's id or alias. Needed over HTTP; an agent always sends for itself. */
             from?: string | null;
@@ -3138,6 +3387,52 @@ export interface components {
         };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
         SentId: components["schemas"]["Id"] | number;
+        /** @description A program in a wrapped terminal. */
+        Session: {
+            /** @description The program's process. */
+            child_pid?: number;
+            /** @description Whether its wrapper is connected. Otherwise the session has ended. */
+            connected: boolean;
+            /** @description Whether a turn can be captured. */
+            has_turn: boolean;
+            /** @description When the latest turn was completed. */
+            last_turn_at?: components["schemas"]["Time"];
+            /** @description The name that it was started with. */
+            name?: string;
+            /** @description The wrapper's process. */
+            pid: number;
+            /** @description The profile that detects its turns. */
+            preset?: string;
+            /** @description The first words of its latest turn. */
+            preview?: string;
+            /** @description Its id. */
+            session: string;
+            /** @description Whether its terminal may be watched. */
+            shared: boolean;
+            /** @description What the state was derived from. */
+            signal?: string;
+            /** @description Since when it has this state; of an ended session, since when it has ended. */
+            since?: components["schemas"]["Time"];
+            /** @description `working`, `blocked` or `ready`; absent before the first prompt. */
+            state?: string;
+            /** @description How many turns are kept. */
+            turns: number;
+            /** @description How often Enter was pressed since the last turn. */
+            unanswered: number;
+        };
+        /**
+         * @description `session.changed`: a session is new, gone, in another state, or its captured turns changed. It has
+         *     no id and is never replayed.
+         */
+        SessionChanged: {
+            /** @description `session:` and the id of the session. */
+            ref: string;
+        };
+        /** @description The sessions that the broker knows. */
+        SessionList: {
+            /** @description The sessions. One that has ended is listed while its turns are kept. */
+            sessions: components["schemas"]["Session"][];
+        };
         /** @description How a node's program begins a new session. The program names the session itself. */
         SessionRequest: {
             resetCommands?: string[] | null;
@@ -3724,6 +4019,12 @@ export interface components {
             /** @description Whether there are entries. */
             wrote: boolean;
         };
+        /** @description A file that the node of another turn probably wrote at the same time. */
+        WriteConflict: {
+            nodeId: components["schemas"]["Uuid"];
+            path: string;
+            turnId: components["schemas"]["Uuid"];
+        };
         /** @description The smallest unit of written reality. */
         WriteEntry: {
             /** @description Its author. */
@@ -3754,13 +4055,13 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
-    server_page: {
+    server_home: {
         parameters: {
             query?: {
                 /** @description The token; a right one sets the cookie */
                 token?: string;
-                /** @description `1` also lists and counts the contexts of worlds */
-                all?: boolean;
+                /** @description With `token`: the path to open then; `/` unless given */
+                next?: string;
             };
             header?: never;
             path?: never;
@@ -4569,7 +4870,7 @@ export interface operations {
                 after?: number;
                 /** @description Event types, separated by commas */
                 types?: string;
-                /** @description Events of this node */
+                /** @description Events of this node: its id or alias */
                 nodeId?: string;
             };
             header?: never;
@@ -5953,7 +6254,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`; ignore other kinds */
+            /** @description `turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`, `session.changed`, `run.changed` and `attention.changed`; ignore other kinds */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -6204,6 +6505,252 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_list: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The sessions */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_capture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChooseCapturedTurn"];
+            };
+        };
+        responses: {
+            /** @description It is in the relay buffer */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Captured"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_deliver: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DeliverCaptured"];
+            };
+        };
+        responses: {
+            /** @description The sink has it */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivered"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_keep: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChooseCapturedTurn"];
+            };
+        };
+        responses: {
+            /** @description It is durable */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kept"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_paste: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PasteCaptured"];
+            };
+        };
+        responses: {
+            /** @description The bytes were sent to the program */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Delivered"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_turns: {
+        parameters: {
+            query?: {
+                /** @description At most so many; all unless given */
+                limit?: number;
+                /** @description `1` also lists what was printed without a submitted prompt */
+                all?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The turns */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapturedTurnList"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    sessions_turn: {
+        parameters: {
+            query?: {
+                /** @description `1` adds the content and, if they were kept, the terminal's own bytes, both as base64 */
+                raw?: boolean;
+            };
+            header?: never;
+            path: {
+                /** @description Its id, a unique head of it, its name, or `@last` */
+                session: string;
+                seq: components["schemas"]["Id"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The turn */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CapturedTurn"];
+                };
             };
             /** @description An error */
             default: {

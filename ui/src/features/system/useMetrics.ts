@@ -1,36 +1,27 @@
 /** Reads `/metrics` while the page is open. No notice announces a number, so this asks again and again. */
 
-import { useEffect, useState } from "react";
-import { request } from "../../api/http";
-import { addSample, readMetrics, type Sample } from "../../model/metrics";
+import { useEffect } from "react";
+import { useStore } from "zustand";
+import { type Metrics, metricsStore, readOnce } from "./metrics-store";
 
-const PERIOD_MS = 5_000;
-
-export interface Metrics {
-	readonly samples: readonly Sample[];
-	readonly error: unknown;
-}
+export const PERIOD_MS = 5_000;
+/** A rate needs two readings: the second one comes soon. */
+const SECOND_MS = 1_000;
 
 export function useMetrics(): Metrics {
-	const [metrics, setMetrics] = useState<Metrics>({ samples: [], error: null });
 	useEffect(() => {
 		const abort = new AbortController();
-		const read = async () => {
-			if (document.visibilityState === "hidden") return;
-			try {
-				const text = await (await request("/metrics", { signal: abort.signal })).text();
-				const sample = readMetrics(text, Date.now());
-				setMetrics(({ samples }) => ({ samples: addSample(samples, sample), error: null }));
-			} catch (error) {
-				if (!abort.signal.aborted) setMetrics(({ samples }) => ({ samples, error }));
-			}
+		const read = () => {
+			if (document.visibilityState !== "hidden") void readOnce(abort.signal);
 		};
-		void read();
-		const timer = setInterval(() => void read(), PERIOD_MS);
+		read();
+		const second = setTimeout(read, SECOND_MS);
+		const timer = setInterval(read, PERIOD_MS);
 		return () => {
 			abort.abort();
+			clearTimeout(second);
 			clearInterval(timer);
 		};
 	}, []);
-	return metrics;
+	return useStore(metricsStore);
 }
