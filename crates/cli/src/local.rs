@@ -147,9 +147,9 @@ impl LocalServer {
         self.running.tcp_addr()
     }
 
-    /// Lets the owner watch the broker's terminals over HTTP.
-    pub(crate) fn show_terminals(&self, broker: &RunningBroker) {
-        self.running.show_terminals(broker.terminals());
+    /// Offers the broker to the owner over HTTP.
+    pub(crate) fn offer_broker(&self, broker: &RunningBroker) {
+        self.running.offer_broker(broker.in_process());
     }
 
     /// The memory that large requests and answers share.
@@ -171,8 +171,8 @@ impl LocalServer {
         &self.token
     }
 
-    /// The address of the status page, with the token that opens it.
-    pub(crate) fn status_page_link(&self) -> String {
+    /// The address of the web UI, with the token that opens it.
+    pub(crate) fn link(&self) -> String {
         self.running.link()
     }
 

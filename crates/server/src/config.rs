@@ -11,6 +11,7 @@ use turnkeep_types::Limits;
 
 use crate::auth::Auth;
 use crate::runs::RunsConfig;
+use crate::ui_files::UiFiles;
 use crate::unauthenticated::UNAUTHENTICATED_MAX;
 
 /// The configuration of a server.
@@ -43,10 +44,12 @@ pub struct ServerConfig {
     pub unauthenticated_max: usize,
     /// Bytes of memory that large requests and answers of all connections may hold together.
     pub memory_budget_bytes: usize,
-    /// The data directory, as the status page shows it. Files of runs lie there.
+    /// The data directory. Files of runs lie there.
     pub data_dir: String,
     /// What runs may do, and with which programs.
     pub runs: RunsConfig,
+    /// The web UI.
+    pub ui: UiFiles,
 }
 
 impl Default for ServerConfig {
@@ -67,6 +70,7 @@ impl Default for ServerConfig {
             memory_budget_bytes: 1 << 30,
             data_dir: String::new(),
             runs: RunsConfig::default(),
+            ui: UiFiles::built_in(),
         }
     }
 }

@@ -25,7 +25,11 @@ pub(crate) trait RecordLog: Clone + Send {
     type Error: From<Refusal>;
 
     /// The command that appends these facts at the head that was read last; `None` without facts.
-    fn append_command(&self, facts: &[Self::Fact]) -> Result<Option<Command>, Self::Error>;
+    fn append_command(
+        &self,
+        store: &Store,
+        facts: &[Self::Fact],
+    ) -> Result<Option<Command>, Self::Error>;
 
     /// Advances past the turns that our own append added.
     fn record_appended(&mut self, appended: &Appended);
@@ -118,7 +122,7 @@ impl<L: RecordLog> DurableState<L> {
         log: &mut L,
         facts: &[L::Fact],
     ) -> Result<AppendResult<L::Fact>, L::Error> {
-        let Some(command) = log.append_command(facts)? else {
+        let Some(command) = log.append_command(store.store(), facts)? else {
             return Ok(AppendResult::Appended);
         };
         match store.run(command).await {

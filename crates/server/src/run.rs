@@ -7,7 +7,7 @@
 //! |---|---|
 //! | accepting connections, TLS, limits for connections without a token | `accept`, `tls`, `unauthenticated`, `connections` |
 //! | the binary protocol: connections, requests, subscriptions | `tcp` |
-//! | HTTP, SSE and the status page; MCP | `http`, `mcp` |
+//! | HTTP, SSE and the web UI; MCP | `http`, `ui_files`, `mcp` |
 //! | who the caller is and what the caller may do | `auth`, `principal`, `world_caller` |
 //! | requests as commands, errors as codes | `convert`, `error` |
 //! | the way to the store | `guarded_store`, then `handle` |
@@ -23,10 +23,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use tokio::net::{TcpListener, TcpSocket};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SetOnce};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_store::Store;
@@ -34,7 +34,7 @@ use turnkeep_types::Clock;
 use turnkeep_wire::percent_encode;
 
 use crate::auth::{Auth, Gate};
-use crate::broker::{NodeChat, RunChat, StoreKeeper, Terminals, TurnKeeper};
+use crate::broker::{InProcessBroker, NodeChat, RunChat, StoreKeeper, TurnKeeper};
 use crate::config::{ConfigError, ServerConfig};
 use crate::connections::{self, Connections};
 use crate::convert::Policy;
@@ -223,7 +223,7 @@ pub(crate) fn build_shared(
         memory,
         workers,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
-        terminals: OnceLock::new(),
+        broker: SetOnce::new(),
         tasks,
         stopping,
         abandoned: CancellationToken::new(),
@@ -253,7 +253,7 @@ impl Running {
         self.shared.addrs.http
     }
 
-    /// The address of the status page, with the token that opens it.
+    /// The address of the web UI, with the token that opens it.
     pub fn link(&self) -> String {
         let config = &self.shared.config;
         let scheme = if config.tls.is_some() {
@@ -273,11 +273,11 @@ impl Running {
         self.shared.memory.clone()
     }
 
-    /// Lets the owner watch these terminals over HTTP, if HTTP listens on loopback. A second call
-    /// has no effect.
-    pub fn show_terminals(&self, terminals: Terminals) {
-        if self.shared.terminals.set(terminals).is_err() {
-            tracing::warn!("the server already shows the terminals of another broker");
+    /// Offers a broker's sessions and terminals to the owner over HTTP, if HTTP listens on loopback.
+    /// A second call has no effect.
+    pub fn offer_broker(&self, broker: InProcessBroker) {
+        if self.shared.broker.set(broker).is_err() {
+            tracing::warn!("the server already offers another broker");
         }
     }
 

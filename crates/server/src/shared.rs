@@ -3,15 +3,15 @@
 //! `run` makes one [`Shared`] per server. Every task starts through [`Shared::spawn`], so that the
 //! shutdown can wait for it and, after the grace period, abandon it.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SetOnce};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_ledger::ids::TokenId;
 
 use crate::auth::Gate;
-use crate::broker::Terminals;
+use crate::broker::InProcessBroker;
 use crate::config::ServerConfig;
 use crate::connections::Connections;
 use crate::convert::Policy;
@@ -49,8 +49,8 @@ pub(crate) struct Shared {
     pub(crate) workers: Workers,
     /// Permits for exports.
     pub(crate) exports: Arc<Semaphore>,
-    /// The terminals of the broker in this process, if there is one.
-    pub(crate) terminals: OnceLock<Terminals>,
+    /// The broker in this process, once there is one.
+    pub(crate) broker: SetOnce<InProcessBroker>,
     /// Every task that serves a connection or feeds a response. Shutdown waits for them.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server stops: requests under way may finish, none may begin.

@@ -205,6 +205,8 @@ pub enum ErrorReason {
     WorldUnknown,
     /// `NotFound`: the world has no such person.
     PersonUnknown,
+    /// `BadRequest`: the run has no node that could be meant.
+    NoNodes,
 }
 
 impl ErrorReason {
@@ -212,7 +214,7 @@ impl ErrorReason {
     pub const KEY: &str = "reason";
 
     /// Every reason.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::HostNotAllowed,
         Self::KeyReused,
         Self::FieldMissing,
@@ -220,6 +222,7 @@ impl ErrorReason {
         Self::WorldUnreadable,
         Self::WorldUnknown,
         Self::PersonUnknown,
+        Self::NoNodes,
     ];
 
     /// The word that programs compare.
@@ -232,6 +235,7 @@ impl ErrorReason {
             Self::WorldUnreadable => "world_unreadable",
             Self::WorldUnknown => "world_unknown",
             Self::PersonUnknown => "person_unknown",
+            Self::NoNodes => "no_nodes",
         }
     }
 

@@ -5,6 +5,7 @@
 
 use anyhow::Result;
 use turnkeep_client::broker::Connection;
+use turnkeep_session::broker::{latest_session, sessions_called};
 use turnkeep_types::broker::{ListSessions, SessionInfo};
 
 use super::explain_broker_error;
@@ -47,13 +48,11 @@ impl KnownSessions {
 
     /// The session with the latest turn.
     fn latest_session(&self) -> Result<&SessionInfo, Failure> {
-        let latest = self.0.iter().filter(|session| session.has_turn);
-        let latest = latest.max_by_key(|session| session.last_turn_at);
-        latest.ok_or_else(|| Failure::new("no session has completed a turn yet"))
+        latest_session(&self.0).ok_or_else(|| Failure::new("no session has completed a turn yet"))
     }
 
     fn session_called(&self, name: &str) -> Result<&SessionInfo, Failure> {
-        match self.sessions_matching(name)[..] {
+        match sessions_called(&self.0, name)[..] {
             [one] => Ok(one),
             [] => {
                 let failure = Failure::new(format!("no session is called `{}`", printable(name)));
@@ -61,25 +60,6 @@ impl KnownSessions {
             }
             ref many => Err(self.ambiguous_name(name, many)),
         }
-    }
-
-    /// The sessions that a name may mean. An id wins over a name, and a name over the beginning of
-    /// an id. A name may be used again when its session has ended, so running sessions win too.
-    fn sessions_matching(&self, name: &str) -> Vec<&SessionInfo> {
-        let is_called = |session: &SessionInfo| session.name.as_deref() == Some(name);
-        let rules: [&dyn Fn(&SessionInfo) -> bool; 4] = [
-            &|session| session.session == name,
-            &|session| is_called(session) && session.connected,
-            &|session| is_called(session),
-            &|session| !name.is_empty() && session.session.starts_with(name),
-        ];
-        for rule in rules {
-            let found: Vec<_> = self.0.iter().filter(|session| rule(session)).collect();
-            if !found.is_empty() {
-                return found;
-            }
-        }
-        Vec::new()
     }
 
     fn ambiguous_name(&self, name: &str, found: &[&SessionInfo]) -> Failure {
@@ -96,7 +76,7 @@ impl KnownSessions {
         // characters.
         for (start, last) in id.char_indices().skip(SHORT_CHARS_MIN - 1) {
             let prefix = &id[..start + last.len_utf8()];
-            if matches!(self.sessions_matching(prefix)[..], [one] if one.session == id) {
+            if matches!(sessions_called(&self.0, prefix)[..], [one] if one.session == id) {
                 return printable(prefix);
             }
         }

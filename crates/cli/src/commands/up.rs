@@ -19,7 +19,7 @@ use crate::shutdown_signals::ShutdownSignals;
 /// Start the server and print where it listens
 ///
 /// Serves the binary protocol and HTTP on the data directory, which it makes if it is not there.
-/// The printed link opens the status page. Ctrl-C or SIGTERM finishes what is under way and ends
+/// The printed link opens the web UI. Ctrl-C or SIGTERM finishes what is under way and ends
 /// it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -46,7 +46,7 @@ pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
     let local = LocalServer::start_configured(&config, &dir).await?;
     let broker = try_start_broker(&config, args.broker, &local);
     if let Some(broker) = &broker {
-        local.show_terminals(broker);
+        local.offer_broker(broker);
     }
     // The note comes last, so that a command that reads it finds a complete server.
     let noted = note_of(&local, &config).and_then(|note| dir.leave_note(&note));
@@ -151,7 +151,7 @@ fn announce_server(
             "http": local.http_addr().to_string(),
             "durability": durability_text(config.durability.value),
             "broker": socket,
-            "link": local.status_page_link(),
+            "link": local.link(),
         }))?;
     } else {
         print_addresses(local, socket, config, dir, app)?;
@@ -174,7 +174,7 @@ fn print_addresses(
     let has_tls = config.tls_cert.value.is_some();
     let scheme = if has_tls { "https" } else { "http" };
     let socket = socket.map_or_else(|| "none".to_owned(), |path| path.display().to_string());
-    let link = app.out.paint(Style::Name, &local.status_page_link());
+    let link = app.out.paint(Style::Name, &local.link());
     app.out.pairs(&[
         ("Binary", local.tcp_addr().to_string()),
         ("HTTP", format!("{scheme}://{}", local.http_addr())),

@@ -10,6 +10,7 @@
 
 mod connection;
 mod file_sink;
+mod in_process;
 mod listener;
 mod message_reader;
 mod run_chat;
@@ -18,7 +19,6 @@ mod shared;
 mod sinks;
 mod socket;
 mod store_keeper;
-mod terminals;
 mod write_queue;
 
 use std::path::{Path, PathBuf};
@@ -31,12 +31,13 @@ use turnkeep_session::broker::{BadSettings, Settings};
 use turnkeep_types::Clock;
 use turnkeep_types::broker::RECONNECT_PAUSE_MAX;
 
+pub use in_process::InProcessBroker;
+pub(crate) use in_process::{TerminalEvent, TerminalWatch};
 pub(crate) use run_chat::RunChat;
+pub(crate) use shared::SessionChanges;
 pub use sinks::{Clipboard, NodeChat, Outlets, Sink, TurnKeeper};
 pub use socket::SocketError;
 pub(crate) use store_keeper::StoreKeeper;
-pub use terminals::Terminals;
-pub(crate) use terminals::{TerminalEvent, TerminalWatch};
 
 use crate::memory::MemoryBudget;
 use connection::serve_connection;
@@ -162,9 +163,9 @@ impl RunningBroker {
         self.stopping.cancelled().await;
     }
 
-    /// The shared terminals, for a server in the same process.
-    pub fn terminals(&self) -> Terminals {
-        Terminals(Arc::clone(&self.shared))
+    /// This broker, for a server in the same process.
+    pub fn in_process(&self) -> InProcessBroker {
+        InProcessBroker(Arc::clone(&self.shared))
     }
 
     /// Stops: accepts nothing more, closes every connection, removes the socket.

@@ -8,10 +8,14 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
-use turnkeep_session::broker::{Broker, ConnId, Message, Notice, Outcome, Settings};
-use turnkeep_types::Clock;
-use turnkeep_types::broker::{BadRequest, Inject, Reason, Refusal, Request, ServerMessage};
+use turnkeep_session::broker::{Answer, Broker, ConnId, Message, Notice, Outcome, Settings};
+use turnkeep_types::broker::{
+    BadRequest, Inject, Reason, Refusal, Request, ServerMessage, SessionId,
+};
+use turnkeep_types::{Clock, Timestamp};
 use turnkeep_wire::broker::encode_message;
 
 use super::screen_queue::ScreenQueue;
@@ -28,6 +32,24 @@ const OWN_MEMORY_BYTES: usize = 256 << 20;
 /// suspended wrapper reads nothing, so without a limit of their own they could take all memory.
 const INJECTION_SHARE: usize = 4;
 
+/// How many changes of sessions may wait for a subscriber.
+const CHANGES_MAX: usize = 1024;
+
+/// A subscription to changes of sessions.
+pub(crate) struct SessionChanges(broadcast::Receiver<SessionId>);
+
+impl SessionChanges {
+    /// The next session that changed, or `None` if changes were missed. It never returns once there
+    /// is no broker any more.
+    pub(crate) async fn next(&mut self) -> Option<SessionId> {
+        match self.0.recv().await {
+            Ok(session) => Some(session),
+            Err(RecvError::Lagged(_)) => None,
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
 /// The outgoing queues of one connection.
 #[derive(Default)]
 pub(super) struct PeerQueues {
@@ -39,6 +61,7 @@ pub(super) struct PeerQueues {
 /// What all connections share.
 pub(super) struct BrokerShared {
     state_machine: Mutex<Broker>,
+    changes: broadcast::Sender<SessionId>,
     settings: Settings,
     peers: Mutex<HashMap<ConnId, Arc<PeerQueues>>>,
     next_conn: AtomicU64,
@@ -61,6 +84,7 @@ impl BrokerShared {
         let injection_bytes = config.settings.memory_bytes_max / INJECTION_SHARE;
         Self {
             state_machine: Mutex::new(Broker::new(config.settings)),
+            changes: broadcast::Sender::new(CHANGES_MAX),
             settings: config.settings,
             peers: Mutex::default(),
             next_conn: AtomicU64::new(1),
@@ -94,6 +118,7 @@ impl BrokerShared {
         self.lock_peers().remove(&conn);
         let mut state_machine = self.lock_state_machine();
         self.send_notices(state_machine.disconnect(self.clock.now(), conn));
+        self.send_changes(&mut state_machine);
     }
 
     /// Applies a request to the state machine and sends the notices that follow from it.
@@ -102,14 +127,63 @@ impl BrokerShared {
         // Before the lock: this reads the bytes of a turn, and other connections need the lock.
         let message = Message::new(request, &self.settings);
         let mut state_machine = self.lock_state_machine();
+        self.apply_locked(&mut state_machine, now, conn, message)
+    }
+
+    /// Applies requests one right after the other and stops at the first refusal. Returns the last
+    /// answer; none without a request.
+    pub(super) fn apply_together(&self, conn: ConnId, requests: Vec<Request>) -> Option<Answer> {
+        let now = self.clock.now();
+        let messages = requests.into_iter();
+        let messages = messages.map(|request| Message::new(Ok(request), &self.settings));
+        // Before the lock, as for a single request.
+        let messages: Vec<Message> = messages.collect();
+        let mut state_machine = self.lock_state_machine();
+        let mut last = None;
+        for message in messages {
+            let answer = self
+                .apply_locked(&mut state_machine, now, conn, message)
+                .answer;
+            let is_refused = matches!(answer, Answer::Response(Err(_)) | Answer::Greeting(Err(_)));
+            last = Some(answer);
+            if is_refused {
+                break;
+            }
+        }
+        last
+    }
+
+    fn apply_locked(
+        &self,
+        state_machine: &mut Broker,
+        now: Timestamp,
+        conn: ConnId,
+        message: Message,
+    ) -> Outcome {
         let mut outcome = state_machine.apply(now, conn, message);
         self.send_notices(std::mem::take(&mut outcome.notices));
+        self.send_changes(state_machine);
         outcome
     }
 
     /// Removes sessions that ended long ago.
     pub(super) fn expire_sessions(&self) {
-        self.lock_state_machine().expire(self.clock.now());
+        let mut state_machine = self.lock_state_machine();
+        state_machine.expire(self.clock.now());
+        self.send_changes(&mut state_machine);
+    }
+
+    /// Follows which sessions change.
+    pub(super) fn subscribe_changes(&self) -> SessionChanges {
+        SessionChanges(self.changes.subscribe())
+    }
+
+    /// Tells the subscribers which sessions changed.
+    fn send_changes(&self, state_machine: &mut Broker) {
+        for session in state_machine.take_changes() {
+            // An error means that there is no subscriber.
+            self.changes.send(session).ok();
+        }
     }
 
     /// Asks the wrapper for the whole screen, for a watcher that missed a part.

@@ -10,6 +10,7 @@ use turnkeep_ledger::{Code, Fault};
 use turnkeep_store::projection::{EncodeError, HintError, ProjectionError};
 use turnkeep_store::registry::BundleError;
 use turnkeep_store::{BlobError, LostTurn, ReadError, Refusal, SubmitError};
+use turnkeep_types::broker::{self, Reason};
 use turnkeep_types::{BlobHash, TurnId, TypeRef};
 use turnkeep_wire::fs_tree::TreeError;
 use turnkeep_wire::{DecodeError, ErrorCode, ErrorReason, FrameTooLong};
@@ -350,6 +351,70 @@ fn with_type(error: ApiError, name: &TypeRef) -> ApiError {
     error
         .with("type_id", &*name.id)
         .with("type_version", name.version)
+}
+
+impl From<broker::Refusal> for ApiError {
+    fn from(refusal: broker::Refusal) -> Self {
+        let (code, message) = broker_error(refusal.reason);
+        let message = refusal.detail.unwrap_or_else(|| message.to_owned());
+        Self::new(code, message).with(ErrorReason::KEY, refusal.reason.word())
+    }
+}
+
+/// The code for a refusal of the broker, and what to say about it.
+fn broker_error(reason: Reason) -> (ErrorCode, &'static str) {
+    match reason {
+        Reason::SessionNotFound => (ErrorCode::NotFound, "there is no such session"),
+        Reason::NoTurn => (ErrorCode::NotFound, "the session has completed no turn yet"),
+        Reason::TurnNotFound => (
+            ErrorCode::NotFound,
+            "the turn does not exist or is not kept any more",
+        ),
+        Reason::NoRaw => (
+            ErrorCode::NotFound,
+            "the terminal's own bytes were not kept: start the session with `wrap --keep-raw`",
+        ),
+        Reason::SessionDisconnected => (ErrorCode::Conflict, "the session has ended"),
+        Reason::BufferEmpty => (
+            ErrorCode::Conflict,
+            "the relay buffer is empty: capture a turn first",
+        ),
+        Reason::Blocked => (ErrorCode::Conflict, "the program shows a dialog"),
+        Reason::UnsafeContent => (
+            ErrorCode::Conflict,
+            "the content holds the end of a bracketed paste",
+        ),
+        Reason::NoClipboard => (
+            ErrorCode::Conflict,
+            "the broker was not started in a desktop",
+        ),
+        Reason::NoStore => (ErrorCode::Conflict, "the broker reaches no turn store"),
+        Reason::NoRuntime => (ErrorCode::Conflict, "the broker reaches no runs"),
+        Reason::NotShared => (
+            ErrorCode::Forbidden,
+            "the session was not started with `wrap --share`",
+        ),
+        Reason::UnknownSink => (ErrorCode::BadRequest, "there is no such sink"),
+        Reason::MissingField | Reason::BadField | Reason::BadPath => {
+            (ErrorCode::BadRequest, "the request is not complete")
+        }
+        Reason::PayloadTooLarge => (ErrorCode::TooLarge, "the turn is too large"),
+        Reason::Busy => (ErrorCode::TooManyRequests, "too much is waiting"),
+        Reason::SinkFailed => (ErrorCode::Unavailable, "the sink failed"),
+        // These are about the socket's connections. The server opens its own as it should.
+        Reason::HelloRequired
+        | Reason::HelloRepeated
+        | Reason::VersionMismatch
+        | Reason::Malformed
+        | Reason::UnknownType
+        | Reason::DuplicateSession
+        | Reason::AlreadyRegistered
+        | Reason::NotOwner
+        | Reason::WrongRole
+        | Reason::AlreadyWatching
+        | Reason::NotPermitted
+        | Reason::Internal => (ErrorCode::Internal, "the broker failed"),
+    }
 }
 
 impl From<Denied> for ApiError {

@@ -1,4 +1,4 @@
-//! Errors as HTTP responses, and the answers to unknown routes and methods.
+//! Errors as HTTP responses, and the answers to unknown methods.
 
 use axum::http::header::{CONNECTION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Method, StatusCode, Uri};
@@ -34,11 +34,6 @@ impl IntoResponse for ApiError {
         }
         response
     }
-}
-
-/// The answer to a path that no route has.
-pub(crate) async fn unknown_route(uri: Uri) -> ApiError {
-    ApiError::not_found(format!("there is no route {}", uri.path()))
 }
 
 /// The answer to a method that the route does not have.

@@ -1,25 +1,24 @@
 //! The event feed as server-sent events: the server replays from a position and then follows.
 //!
-//! The feed of all contexts also carries notices about worlds. A notice tells the client to read a
-//! world again. Notices have no id and are never replayed, because a client that was away reads
-//! everything again.
+//! The feed of all contexts also carries notices for the owner (`notices`). A notice tells the client
+//! to read an object again. Notices have no id and are never replayed, because a client that was away
+//! reads everything again.
 
 use std::sync::Arc;
 
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use turnkeep_ledger::ids::Name;
 use turnkeep_store::{Event, EventKind};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::{ErrorCode, json};
 
 use super::extract::{At, Query};
+use super::notices::Notices;
 use super::query::{EventsQuery, parse_position};
 use super::sse::{self, Sender};
 use crate::error::ApiError;
 use crate::guarded_store::ContentReader;
-use crate::ledger::WorldChanges;
 use crate::shared::Shared;
 
 /// A chunk is sent when it is this long.
@@ -33,7 +32,7 @@ const SCAN_EVENTS_MAX: usize = 1024;
         ("after" = Option<u64>, Query, description = "Resumes after this position; 0 replays all, none starts now"),
         ("Last-Event-ID" = Option<u64>, Header, description = "As `after`, and wins over it"),
     ),
-    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`; ignore other kinds",
+    responses((status = 200, description = "`turn.appended`, `context.created`, `fs.attached`, `registry.put`, in a repaired store `turn.lost` and `context.lost`, and, without id and never replayed, `world.changed`, `session.changed`, `run.changed` and `attention.changed`; ignore other kinds",
         body = String, content_type = "text/event-stream")))]
 pub(crate) async fn all(
     State(shared): State<Arc<Shared>>,
@@ -82,14 +81,14 @@ fn stream(
             ApiError::new(ErrorCode::Conflict, message).with("last_position", last.to_string())
         );
     }
-    let news = context.is_none().then(|| shared.worlds.subscribe_changes());
+    let notices = context.is_none().then(|| Notices::subscribe(shared));
     let feed = |sender| {
         Feed {
             shared: Arc::clone(shared),
             content,
             context,
             position: after,
-            news,
+            notices,
             sender,
         }
         .follow()
@@ -115,8 +114,8 @@ struct Feed {
     context: Option<ContextId>,
     /// The last event that the feed examined.
     position: u64,
-    /// Changes of worlds, for the feed of all contexts.
-    news: Option<WorldChanges>,
+    /// Notices, for the feed of all contexts.
+    notices: Option<Notices>,
     sender: Sender,
 }
 
@@ -144,20 +143,8 @@ impl Feed {
             tokio::select! {
                 () = self.sender.closed() => return,
                 moved = positions.wait_for(|last| *last > seen) => if moved.is_err() { return },
-                world = next_of(self.news.as_mut()) => self.push_worlds(&mut chunk, world.as_ref()),
+                notices = due_notices(self.notices.as_mut()) => notices.push_due(&mut chunk),
                 () = tokio::time::sleep(period) => chunk.push_str(sse::PING),
-            }
-        }
-    }
-
-    /// Adds a notice about a world. `None` means that changes were missed, so all worlds get one.
-    fn push_worlds(&self, chunk: &mut String, world: Option<&Name>) {
-        match world {
-            Some(world) => push_world(chunk, world),
-            None => {
-                for handle in self.shared.worlds.list() {
-                    push_world(chunk, handle.name());
-                }
             }
         }
     }
@@ -179,20 +166,14 @@ impl Feed {
     }
 }
 
-/// Waits for the next change of a world; forever if the feed does not follow worlds.
-async fn next_of(news: Option<&mut WorldChanges>) -> Option<Name> {
-    match news {
-        Some(news) => news.next().await,
+/// Waits until notices are due; forever if the feed has none.
+async fn due_notices(notices: Option<&mut Notices>) -> &mut Notices {
+    match notices {
+        Some(notices) => {
+            notices.wait_until_due().await;
+            notices
+        }
         None => std::future::pending().await,
-    }
-}
-
-fn push_world(out: &mut String, world: &Name) {
-    let data = json::WorldChanged {
-        r#ref: format!("world:{world}"),
-    };
-    if let Some(data) = encode(&data) {
-        sse::push_notice(out, "world.changed", data);
     }
 }
 

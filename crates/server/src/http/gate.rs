@@ -16,7 +16,7 @@ use axum::response::{IntoResponse, Response};
 use turnkeep_wire::ErrorCode;
 
 use super::ledger::access;
-use super::status_page;
+use super::ui::{self, sign_in};
 use crate::auth::{Admission, CallerKind, Denied, RequestHead, RequestKind};
 use crate::error::ApiError;
 use crate::principal::{Caller, PersonCaller, PersonToken};
@@ -152,15 +152,15 @@ fn find_holder(shared: &Shared, secret: &str) -> Result<Option<Caller>, ApiError
 /// The parts of a request's head that the rules use.
 fn read_head<'a>(request: &'a Request, cookie_name: &str) -> Result<RequestHead<'a>, ApiError> {
     let (headers, uri) = (request.headers(), request.uri());
-    // The link from `turnkeep up` has its token in the query. The page itself checks it.
-    let is_login =
-        uri.path() == "/" && uri.query().is_some_and(|query| query.starts_with("token="));
+    // The link and the form have the token in the query and in the body. Their handlers check it.
+    let is_form = request.method() == Method::POST && uri.path() == sign_in::PATH;
+    let is_sign_in = is_form || sign_in::is_link(uri);
     let bearer = single_header(headers, &AUTHORIZATION)?;
     let host = single_header(headers, &HOST)?;
     // HTTP lets the request line name the host. Then the Host header does not count.
     let named_host = uri.authority().map(axum::http::uri::Authority::as_str);
     Ok(RequestHead {
-        open: matches!(uri.path(), "/healthz" | "/health") || is_login,
+        open: matches!(uri.path(), "/healthz" | "/health") || is_sign_in,
         kind: request_kind(request),
         host: named_host.or(host),
         origin: single_header(headers, &ORIGIN)?,
@@ -221,9 +221,11 @@ fn find_cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 fn refusal_response(denied: Denied, request: &Request) -> Response {
     let error = ApiError::from(denied);
-    // A person who opens the page without the token gets a page that says where the token is.
-    if error.code == ErrorCode::Unauthorized && request.uri().path() == "/" {
-        return status_page::locked_page();
+    // A person who opens a page without the token gets a page that says where the token is.
+    if error.code == ErrorCode::Unauthorized
+        && ui::asks_for_page(request.method(), request.uri(), request.headers())
+    {
+        return sign_in::page_instead_of(request.uri());
     }
     error.into_response()
 }
@@ -236,7 +238,7 @@ fn answer_preflight() -> Response {
         ),
         (
             ACCESS_CONTROL_ALLOW_HEADERS,
-            "authorization, content-type, if-none-match, last-event-id, mcp-protocol-version, range",
+            "authorization, content-type, idempotency-key, if-none-match, last-event-id, mcp-protocol-version, range",
         ),
         (ACCESS_CONTROL_MAX_AGE, "600"),
     ];

@@ -1,7 +1,8 @@
 //! The HTTP gateway. This file is the route table; each resource has a file with its handlers.
 //!
 //! A route is registered together with its description, so the OpenAPI document always matches the
-//! routes. Two routes have no description: `/ws`, and the filesystem route with a trailing slash.
+//! routes. Three routes have no description: `/ws`, `/signin`, and the filesystem route with a trailing
+//! slash. What no route matches is a file or a screen of the web UI, or an error.
 //! Every request passes the gate first, and every error is an `ErrorReply`.
 
 mod append;
@@ -18,18 +19,20 @@ mod gate;
 mod health;
 pub(crate) mod ledger;
 mod linger;
+mod notices;
 mod openapi;
 mod page;
 pub mod query;
 mod registry;
 pub(crate) mod runs;
 mod serve;
+mod sessions;
 pub(crate) mod sse;
 mod stall;
 mod stats;
-mod status_page;
 mod terminal;
 pub(crate) mod turns;
+mod ui;
 mod why;
 
 use std::sync::Arc;
@@ -67,6 +70,13 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(registry::type_version))
         .routes(routes!(events::all))
         .routes(routes!(events::of_context))
+        .routes(routes!(sessions::list))
+        .routes(routes!(sessions::turns))
+        .routes(routes!(sessions::turn))
+        .routes(routes!(sessions::capture))
+        .routes(routes!(sessions::paste))
+        .routes(routes!(sessions::deliver))
+        .routes(routes!(sessions::keep))
         .routes(routes!(why::why))
         .routes(routes!(stats::stats))
         .routes(routes!(stats::metrics))
@@ -78,14 +88,18 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(health::healthz))
         .routes(routes!(health::health_alias))
         .routes(routes!(openapi::document))
-        .routes(routes!(status_page::page))
+        .routes(routes!(ui::home))
+        .route(
+            ui::sign_in::PATH,
+            axum::routing::get(ui::sign_in::skip).post(ui::sign_in::submit),
+        )
         .route("/ws", axum::routing::get(runs::ws::open))
 }
 
 /// The whole gateway.
 pub(crate) fn router(shared: Arc<Shared>) -> Router {
     Router::from(routes())
-        .fallback(error_response::unknown_route)
+        .fallback(ui::unrouted)
         .method_not_allowed_fallback(error_response::unknown_method)
         .layer(from_fn_with_state(Arc::clone(&shared), gate::guard_request))
         .with_state(shared)

@@ -28,7 +28,8 @@ use super::query::NoQuery;
         license(name = "Apache-2.0", identifier = "Apache-2.0"),
     ),
     components(schemas(
-        wire::ErrorReply, wire::TurnAppended, wire::ContextCreated, wire::TurnLost, wire::ContextLost, wire::FsAttached, wire::RegistryPut, wire::FsSymlink, wire::WorldChanged
+        wire::ErrorReply, wire::TurnAppended, wire::ContextCreated, wire::TurnLost, wire::ContextLost, wire::FsAttached, wire::RegistryPut, wire::FsSymlink, wire::WorldChanged,
+        wire::SessionChanged, wire::RunChanged, wire::AttentionChanged
     )),
     tags(
         (name = "contexts", description = "Branch heads"),
@@ -37,6 +38,7 @@ use super::query::NoQuery;
         (name = "blobs", description = "Bytes by their hash"),
         (name = "registry", description = "Types and their descriptors"),
         (name = "events", description = "What happened, as it happens"),
+        (name = "sessions", description = "Wrapped terminals and their captured turns; the owner's, on loopback"),
         (name = "worlds", description = "Ledgers; the owner's"),
         (name = "persons", description = "Their people; the owner's"),
         (name = "tokens", description = "Their people's tokens; the owner's"),

@@ -129,6 +129,11 @@ impl Pairs {
         Ok(self.single_value(name, None)?.map(str::to_owned))
     }
 
+    /// The first value of a parameter of a page, which ignores what it does not know.
+    pub(crate) fn first_value<'a>(&'a self, name: &'a str) -> Option<&'a str> {
+        self.all_values(name).next()
+    }
+
     fn all_values<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         self.0
             .iter()
@@ -349,26 +354,73 @@ pub(crate) fn parse_position(text: &str) -> Option<u64> {
     }
 }
 
-/// The query of the status page.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusQuery {
-    /// The token, if this is the link that `turnkeep up` prints.
-    pub token: Option<String>,
-    /// Whether the contexts of worlds are listed and counted too.
+/// The query of a session's captured turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedTurnsQuery {
+    /// At most so many.
+    pub limit: Option<u32>,
+    /// Whether texts without a submitted prompt are listed too.
     pub all: bool,
 }
 
-impl StatusQuery {
+impl CapturedTurnsQuery {
     /// The parameters.
-    pub const NAMES: &'static [&'static str] = &["token", "all"];
+    pub const NAMES: &'static [&'static str] = &["limit", "all"];
 }
 
-impl FromQuery for StatusQuery {
+impl FromQuery for CapturedTurnsQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.check_names(Self::NAMES)?;
+        let limit = pairs.parse_count("limit", usize::MAX)?;
+        Ok(Self {
+            // A limit that does not fit is none: a ring never has so many turns.
+            limit: u32::try_from(limit).ok(),
+            all: pairs.parse_flag("all", false)?,
+        })
+    }
+}
+
+/// The query of a captured turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CapturedTurnQuery {
+    /// Whether its bytes are sent beside the text.
+    pub raw: bool,
+}
+
+impl CapturedTurnQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["raw"];
+}
+
+impl FromQuery for CapturedTurnQuery {
     fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
         pairs.check_names(Self::NAMES)?;
         Ok(Self {
-            token: pairs.optional_text("token")?,
-            all: pairs.parse_flag("all", false)?,
+            raw: pairs.parse_flag("raw", false)?,
+        })
+    }
+}
+
+/// The query of the link that signs a browser in, and the fields of the form that does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignInQuery {
+    /// The owner's token.
+    pub token: String,
+    /// Where to go then.
+    pub next: Option<String>,
+}
+
+impl SignInQuery {
+    /// The parameters.
+    pub const NAMES: &'static [&'static str] = &["token", "next"];
+}
+
+impl FromQuery for SignInQuery {
+    fn from_query(pairs: Pairs) -> Result<Self, QueryError> {
+        pairs.check_names(Self::NAMES)?;
+        Ok(Self {
+            token: pairs.optional_text("token")?.unwrap_or_default(),
+            next: pairs.optional_text("next")?,
         })
     }
 }

@@ -7,7 +7,6 @@
 //! the session cannot be watched or has ended, the server closes the socket with a code and the
 //! broker's word for the reason.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +18,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use turnkeep_types::broker::{Paint, Reason, Shown};
 use turnkeep_wire::ErrorCode;
 
-use crate::broker::{TerminalEvent, TerminalWatch, Terminals};
+use super::sessions::local_broker;
+use crate::broker::{InProcessBroker, TerminalEvent, TerminalWatch};
 use crate::error::ApiError;
 use crate::shared::Shared;
 
@@ -39,7 +39,7 @@ pub(crate) fn watch(
     session: String,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, ApiError> {
-    let terminals = shared_terminals(shared)?;
+    let broker = local_broker(shared)?;
     let upgrade = upgrade.map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
     let place = shared.connections.try_open();
     let place = place
@@ -55,27 +55,10 @@ pub(crate) fn watch(
             size: None,
         };
         shared.spawn(async move {
-            terminal.run(&terminals, &session).await;
+            terminal.run(&broker, &session).await;
             drop(place);
         });
     }))
-}
-
-fn shared_terminals(shared: &Shared) -> Result<Terminals, ApiError> {
-    within_the_machine(shared.addrs.http)?;
-    let terminals = shared.terminals.get().cloned();
-    let message = "no broker runs in this server, so there are no terminals";
-    terminals.ok_or_else(|| ApiError::not_found(message))
-}
-
-/// Refuses a listener that other machines can reach, whatever token they have: a terminal shows
-/// more than the owner means to share.
-fn within_the_machine(listener: SocketAddr) -> Result<(), ApiError> {
-    if listener.ip().to_canonical().is_loopback() {
-        return Ok(());
-    }
-    let message = "terminals are shown only on a loopback listener";
-    Err(ApiError::not_found(message))
 }
 
 /// One socket that shows one terminal.
@@ -99,8 +82,8 @@ struct Ending {
 }
 
 impl TerminalSocket {
-    async fn run(mut self, terminals: &Terminals, session: &str) {
-        let ending = match terminals.watch(session) {
+    async fn run(mut self, broker: &InProcessBroker, session: &str) {
+        let ending = match broker.watch(session) {
             Ok(watch) => self.follow(&watch).await,
             Err(refusal) => Some(Ending {
                 code: close_code_for(refusal.reason),
@@ -192,27 +175,5 @@ fn close_code_for(reason: Reason) -> u16 {
         Reason::SessionDisconnected => CLOSE_GONE,
         Reason::Busy => CLOSE_BUSY,
         _ => close_code::ERROR,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn terminals_are_shown_only_where_nobody_else_can_listen() {
-        for (listener, expect) in [
-            ("127.0.0.1:80", true),
-            ("127.8.8.8:80", true),
-            ("[::1]:80", true),
-            ("[::ffff:127.0.0.1]:80", true),
-            ("0.0.0.0:80", false),
-            ("[::]:80", false),
-            ("192.0.2.1:80", false),
-            ("[::ffff:192.0.2.1]:80", false),
-        ] {
-            let shown = within_the_machine(listener.parse().unwrap());
-            assert_eq!(shown.is_ok(), expect, "{listener}");
-        }
     }
 }

@@ -36,7 +36,11 @@ impl RecordLog for WorldLog {
     type Fact = Fact;
     type Error = LedgerError;
 
-    fn append_command(&self, facts: &[Fact]) -> Result<Option<Command>, LedgerError> {
+    fn append_command(
+        &self,
+        _store: &Store,
+        facts: &[Fact],
+    ) -> Result<Option<Command>, LedgerError> {
         Ok(Self::append_command(self, facts)?)
     }
 

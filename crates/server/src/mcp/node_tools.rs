@@ -160,7 +160,10 @@ fn work_tools() -> Vec<Tool> {
                 },
                 "status": object_property("How the work went: {ok, reason}"),
                 "response": object_property("{expectation: none, optional or required, replyTo}"),
-                "contextRef": text_property("contextpack://ID: context that the receiver reads first"),
+                "contextRef": text_property(
+                    "What the receiver reads first, at most 1 MiB: contextpack://ID, or artifact://ID \
+                     of any artifact, of which a context pack is made"
+                ),
                 "request_id": request_id_property(),
             }),
             &[],

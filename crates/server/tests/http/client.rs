@@ -10,6 +10,7 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
+use turnkeep_wire::runs::exchange_check::{Exchange, check_exchange};
 
 pub(crate) use crate::memory_server::{NOW_MS, Server};
 pub(crate) use crate::stopped_time::within;
@@ -132,6 +133,17 @@ impl Call {
         self.body(body.to_string())
     }
 
+    /// The request as it is checked against the schemas.
+    fn target(&self) -> Target {
+        let method = self.request.method_ref().map(ToString::to_string);
+        let path = self.request.uri_ref().map(ToString::to_string);
+        Target {
+            method: method.unwrap_or_default(),
+            path: path.unwrap_or_default(),
+            body: serde_json::from_slice(&self.body).ok(),
+        }
+    }
+
     fn build(self) -> hyper::Request<Full<Bytes>> {
         let host = self.addr.to_string();
         let request = if self.has_host {
@@ -153,6 +165,7 @@ impl Call {
         self,
         stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     ) -> Reply {
+        let target = self.target();
         let mut response = open(self.build(), stream).await;
         let body = response
             .body_mut()
@@ -160,11 +173,13 @@ impl Call {
             .await
             .expect("a whole body")
             .to_bytes();
-        Reply {
+        let reply = Reply {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body,
-        }
+        };
+        target.check(&reply);
+        reply
     }
 
     /// Sends the request and reads the answer as it comes.
@@ -173,6 +188,30 @@ impl Call {
         Stream {
             response: open(self.build(), stream).await,
             text: String::new(),
+        }
+    }
+}
+
+/// What a request asks for.
+struct Target {
+    method: String,
+    path: String,
+    body: Option<Value>,
+}
+
+impl Target {
+    /// A request to `/api` and its answer fit their schemas.
+    fn check(&self, reply: &Reply) {
+        let answer = serde_json::from_slice(&reply.body).unwrap_or(Value::Null);
+        let exchange = Exchange {
+            method: &self.method,
+            path: &self.path,
+            body: self.body.as_ref(),
+            status: reply.status,
+            answer: &answer,
+        };
+        if let Err(error) = check_exchange(&exchange) {
+            panic!("{error}: {exchange:#?}");
         }
     }
 }

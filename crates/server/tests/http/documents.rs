@@ -5,9 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 use turnkeep_server::http::query::{
-    BlobsQuery, ContextQuery, ContextsQuery, EventsQuery, FsPathQuery, FsRootQuery, LinesQuery,
-    ReadingQuery, StatusQuery, StreamQuery, SubscribeQuery, TurnQuery, TurnsQuery, VerifyQuery,
-    ViewsQuery,
+    BlobsQuery, CapturedTurnQuery, CapturedTurnsQuery, ContextQuery, ContextsQuery, EventsQuery,
+    FsPathQuery, FsRootQuery, LinesQuery, ReadingQuery, SignInQuery, StreamQuery, SubscribeQuery,
+    TurnQuery, TurnsQuery, VerifyQuery, ViewsQuery,
 };
 use turnkeep_server::openapi_json;
 use turnkeep_wire::json;
@@ -163,7 +163,10 @@ fn the_query_parameters_of_the_document_are_those_of_the_parser() {
     check("/v1/blobs", BlobsQuery::NAMES);
     check("/v1/events", EventsQuery::NAMES);
     check("/v1/contexts/{context_id}/events", EventsQuery::NAMES);
-    check("/", StatusQuery::NAMES);
+    check("/", SignInQuery::NAMES);
+    let turns = "/v1/sessions/{session}/turns";
+    check(turns, CapturedTurnsQuery::NAMES);
+    check(&format!("{turns}/{{seq}}"), CapturedTurnQuery::NAMES);
     let world = |tail: &str| format!("/v1/worlds/{{world}}{tail}");
     check(&world("/stream"), StreamQuery::NAMES);
     check(&world("/subscribe"), SubscribeQuery::NAMES);

@@ -2,6 +2,9 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod blobs;
+#[allow(dead_code, reason = "these tests use a part of it")]
+#[path = "../broker/support.rs"]
+mod broker_support;
 mod client;
 mod contexts;
 mod damage;
@@ -15,11 +18,14 @@ mod ledger;
 mod limits;
 #[path = "../support/memory_server.rs"]
 mod memory_server;
+mod notices;
 mod projection;
 mod registry;
 mod runs;
 mod server;
+mod sessions;
 #[path = "../support/stopped_time.rs"]
 mod stopped_time;
 mod tls;
 mod turns;
+mod ui;

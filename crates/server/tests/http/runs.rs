@@ -3,8 +3,11 @@
 
 mod files;
 mod notify;
+mod pending_calls;
+mod programs;
 mod repeats;
 mod socket;
+mod why;
 
 use std::path::Path;
 
@@ -268,5 +271,110 @@ async fn a_deleted_run_is_gone_for_good_and_not_read_again() {
         json!(run),
         "it is not made again"
     );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_unknown_role_changes_no_node() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let run = server.paused_run().await;
+    let node = server.add_node(&run, "a", "implementer").await;
+    let path = format!("/api/runs/{run}/nodes/a");
+    let unknown = json!({"roleTemplate": "wizard", "label": "Merlin"});
+    let refused = server.patch(&path, &unknown).await;
+    assert_eq!(refused.error(400, "BadRequest")["path"], "roleTemplate");
+    let shown = server.read(&format!("/api/runs/{run}")).await;
+    let kept = &shown["run"]["nodes"][&node];
+    assert_eq!(
+        (&kept["roleTemplate"], &kept["label"]),
+        (&json!("implementer"), &json!("a"))
+    );
+    let known = json!({"roleTemplate": "reviewer"});
+    let changed = server.patch(&path, &known).await;
+    assert_eq!(changed.json()["node"]["roleTemplate"], "reviewer");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_events_of_a_node_are_found_by_its_alias_and_later_by_its_id() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let run = server.paused_run().await;
+    let node = server.add_node(&run, "a", "implementer").await;
+    server.add_node(&run, "b", "implementer").await;
+    let events = format!("/api/runs/{run}/events?nodeId=");
+    let by_id = server.read(&format!("{events}{node}")).await;
+    assert_eq!(by_id["events"].as_array().unwrap().len(), 1, "{by_id:#}");
+    assert_eq!(server.read(&format!("{events}A")).await, by_id);
+    let gone = server.delete(&format!("/api/runs/{run}/nodes/a")).await;
+    assert_eq!(gone.status, 200, "{}", gone.text());
+    let deleted = server.read(&format!("{events}{node}")).await;
+    assert!(deleted["events"].as_array().unwrap().len() > 1);
+    for unknown in ["a", "nobody", "0b5f1c9e-8a3d-4c55-9a67-0123456789ab"] {
+        let reply = server.get(&format!("{events}{unknown}")).send().await;
+        reply.error(404, "NotFound");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_edge_that_exists_stays_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let run = server.paused_run().await;
+    for alias in ["a", "b"] {
+        server.add_node(&run, alias, "implementer").await;
+    }
+    let path = format!("/api/runs/{run}/edges");
+    let first = json!({"from": "a", "to": "b", "bidirectional": false, "gate": true});
+    let made = server.post(&path, &first).send().await;
+    assert_eq!(made.status, 201, "{}", made.text());
+    let edge = made.json()["edge"].clone();
+    assert_eq!(
+        (&edge["bidirectional"], &edge["gate"]),
+        (&json!(false), &json!(true))
+    );
+    for other in [
+        json!({"from": "a", "to": "b"}),
+        json!({"from": "A", "to": "B", "bidirectional": true, "gate": false, "label": "x"}),
+    ] {
+        let again = server.post(&path, &other).send().await;
+        assert_eq!(
+            (again.status, &again.json()["edge"]),
+            (200, &edge),
+            "{other}"
+        );
+    }
+    let another = json!({"from": "a", "to": "b", "type": "report"});
+    assert_eq!(server.post(&path, &another).send().await.status, 201);
+    let shown = server.read(&format!("/api/runs/{run}")).await;
+    assert_eq!(shown["run"]["edges"].as_object().unwrap().len(), 2);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_without_a_free_turn_is_queued_and_says_why() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start_on(MemoryStorage::new(), dir.path(), |config| {
+        config.runs.capacity.open_turns_max = 0;
+    })
+    .await;
+    let created = server.post("/api/runs", &json!({"goal": "g"})).send().await;
+    assert_eq!(created.json()["run"]["status"], "queued");
+    let run = created.json()["run"]["id"].as_str().unwrap().to_owned();
+    server.add_node(&run, "a", "implementer").await;
+    server.chat(&run, "go").await;
+    let why = server.read(&format!("/api/runs/{run}/why")).await;
+    let waits = why["waits"].as_array().unwrap();
+    assert_eq!(waits.len(), 2, "{why:#}");
+    assert!(
+        waits.iter().all(|wait| wait["owner"]["kind"] == "daemon"),
+        "{why:#}"
+    );
+    let paused = server
+        .patch(&format!("/api/runs/{run}"), &json!({"status": "paused"}))
+        .await;
+    assert_eq!(paused.json()["run"]["status"], "paused");
     server.stop().await;
 }

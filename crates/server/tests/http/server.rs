@@ -1,4 +1,4 @@
-//! The server about itself: health, stats, metrics, status page, export.
+//! The server about itself: health, stats, metrics, export.
 
 use std::sync::Arc;
 
@@ -72,46 +72,6 @@ async fn stats_and_metrics_count_what_happened() {
 }
 
 #[tokio::test]
-async fn the_status_page_shows_the_store_and_escapes_what_is_not_ours() {
-    let server = Server::start().await;
-    let labels = json!({"labels": {"<b>": "\"><script>alert(1)</script>"}});
-    server.post("/v1/contexts", &labels).send().await;
-    let page = server.get("/").send().await;
-    assert_eq!(page.status, 200);
-    assert!(
-        page.header("content-security-policy")
-            .unwrap()
-            .starts_with("default-src 'none'")
-    );
-    let text = page.text();
-    assert!(text.contains("ctx:1") && text.contains(&server.http_addr().to_string()));
-    assert!(text.contains("/data/&lt;turnkeep&gt;"));
-    assert!(
-        text.contains("<td>-</td>") && !text.contains("turn:0"),
-        "an empty context has no head"
-    );
-    assert!(!text.contains("<script") && text.contains("&lt;script&gt;"));
-    assert!(
-        !text.contains("http://") && !text.contains("https://"),
-        "it loads nothing from elsewhere"
-    );
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn the_status_page_says_when_it_shows_some_contexts_only() {
-    let server = Server::start().await;
-    for _ in 0..12 {
-        server.context().await;
-    }
-    assert!(!server.get("/").send().await.text().contains("are shown"));
-    server.context().await;
-    let text = server.get("/").send().await.text();
-    assert!(text.contains("The newest 12 of 13 are shown."), "{text}");
-    server.stop().await;
-}
-
-#[tokio::test]
 async fn health_and_metrics_have_a_second_address_each() {
     let server = Server::start_with(|config| config.auth = Auth::Token(Token::new("secret"))).await;
     let health = server.get("/health").send().await;
@@ -131,18 +91,6 @@ async fn health_and_metrics_have_a_second_address_each() {
             .header("content-type")
             .unwrap()
             .starts_with("application/openmetrics-text")
-    );
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn the_status_page_names_the_data_directory_from_the_root() {
-    let server = Server::start_with(|config| config.data_dir = "kept/here".into()).await;
-    let expect = std::env::current_dir().unwrap().join("kept/here");
-    let text = server.get("/").send().await.text();
-    assert!(
-        text.contains(&format!("<code>{}</code>", expect.display())),
-        "{text}"
     );
     server.stop().await;
 }

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use turnkeep_journal::{MemoryStorage, Storage};
-use turnkeep_server::{Running, ServeError, ServerConfig, serve};
+use turnkeep_server::{Running, ServeError, ServerConfig, UiFiles, serve};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{ManualClock, Timestamp};
 
@@ -49,8 +49,9 @@ impl Server {
         let mut config = ServerConfig {
             tcp_addr: free_port,
             http_addr: free_port,
-            // The brackets show whether the status page escapes what it prints.
-            data_dir: "/data/<turnkeep>".into(),
+            data_dir: "/data/turnkeep".into(),
+            // Not the one that may have been built here.
+            ui: UiFiles::Embedded(&[]),
             ..ServerConfig::default()
         };
         change(&mut config);

@@ -16,13 +16,14 @@ mod preview;
 mod ring;
 mod sequence_numbers;
 mod session;
+mod session_names;
 mod settings;
 mod table;
 #[cfg(test)]
 mod tests;
 mod watch;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
@@ -34,6 +35,7 @@ use turnkeep_types::broker::{
 pub use effect::{Answer, ConnId, Delivery, Effect, NodeAddress, Notice, Outcome};
 pub use message::Message;
 pub use ring::HeldTurn;
+pub use session_names::{latest_session, sessions_called};
 pub use settings::{BadSettings, Settings};
 
 use message::Command;
@@ -141,6 +143,12 @@ impl Broker {
     /// Removes the sessions that have been gone for long enough.
     pub fn expire(&mut self, now: Timestamp) {
         self.table.expire(now);
+    }
+
+    /// The sessions that lists show differently since the last call: they have another state, other
+    /// turns, or are new or gone.
+    pub fn take_changes(&mut self) -> BTreeSet<SessionId> {
+        self.table.take_changes()
     }
 
     /// How many bytes the rings hold.

@@ -195,20 +195,35 @@ pub struct HeldTurn {
 }
 
 impl HeldTurn {
+    /// The turn's bytes in this form, without a copy; `None` for raw bytes that were not kept.
+    pub fn bytes(&self, form: TurnForm) -> Option<Bytes> {
+        self.kept.bytes(form)
+    }
+
     /// Copies the turn with its text or, if requested, its raw bytes. The time grows with the turn,
     /// so do not call it while others wait.
     pub fn to_found_turn(&self) -> FoundTurn {
         let Self { kept, raw } = self;
         FoundTurn {
+            content: kept.body.content.clone(),
+            text: if *raw { None } else { kept.text() },
+            raw: kept.body.raw.clone().filter(|_| *raw),
+            raw_truncated: *raw && kept.body.raw_truncated,
+            ..self.facts()
+        }
+    }
+
+    /// The turn without its bytes.
+    pub fn facts(&self) -> FoundTurn {
+        let kept = &self.kept;
+        FoundTurn {
             info: kept.info.clone(),
             session: kept.label.session.to_string(),
             name: kept.label.name.clone(),
             preset: kept.label.preset.clone(),
-            content: kept.body.content.clone(),
-            text: if *raw { None } else { kept.text() },
             text_source: kept.body.text_source.clone(),
-            raw: kept.body.raw.clone().filter(|_| *raw),
-            raw_truncated: *raw && kept.body.raw_truncated,
+            raw_truncated: kept.body.raw_truncated,
+            ..FoundTurn::default()
         }
     }
 }

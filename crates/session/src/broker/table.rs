@@ -4,7 +4,7 @@
 //! The sum of the rings' bytes is kept in `held_bytes` and never exceeds the limit, except by the
 //! newest turn alone. Rejections are values; nothing fails.
 
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::sync::Arc;
 
 use turnkeep_types::Timestamp;
@@ -28,6 +28,8 @@ pub(super) struct SessionTable {
     held_bytes: usize,
     /// The earliest time at which a session is removed; `None` when none is gone.
     next_expiry: Option<Timestamp>,
+    /// The sessions that changed since [`Self::take_changes`].
+    changed: BTreeSet<SessionId>,
 }
 
 impl SessionTable {
@@ -37,7 +39,13 @@ impl SessionTable {
             sessions: BTreeMap::new(),
             held_bytes: 0,
             next_expiry: None,
+            changed: BTreeSet::new(),
         }
+    }
+
+    /// The sessions that lists show differently since the last call.
+    pub(super) fn take_changes(&mut self) -> BTreeSet<SessionId> {
+        std::mem::take(&mut self.changed)
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -122,6 +130,7 @@ impl SessionTable {
             .entry(id.clone())
             .or_insert_with(|| Session::new(now, id.clone()));
         session.register(now, conn, register);
+        self.changed.insert(id.clone());
         Ok(id)
     }
 
@@ -146,6 +155,7 @@ impl SessionTable {
     fn remove_session(&mut self, id: &SessionId) {
         if let Some(session) = self.sessions.remove(id) {
             self.held_bytes -= session.ring.bytes();
+            self.changed.insert(id.clone());
         }
     }
 
@@ -155,6 +165,7 @@ impl SessionTable {
             return;
         };
         session.mark_disconnected(now);
+        self.changed.insert(session.label.session.clone());
         let expiry = expiry_of(&self.settings, session);
         self.next_expiry = Some(self.next_expiry.map_or(expiry, |next| next.min(expiry)));
     }
@@ -207,7 +218,10 @@ impl SessionTable {
         change: StateChange,
     ) -> Result<Reply, Refusal> {
         check_names([("signal", change.signal.as_deref())])?;
-        self.owned_session(conn, &change.session)?.set_state(change);
+        let session = self.owned_session(conn, &change.session)?;
+        session.set_state(change);
+        let id = session.label.session.clone();
+        self.changed.insert(id);
         Ok(Reply::Done)
     }
 
@@ -242,6 +256,7 @@ impl SessionTable {
         session.ring.push(kept, ring_turns_max);
         let after = session.ring.bytes();
         self.held_bytes = self.held_bytes - before + after;
+        self.changed.insert(id.clone());
         self.evict_to_limit(&id);
         Ok(Reply::Kept { turn_id })
     }
@@ -271,6 +286,7 @@ impl SessionTable {
                 continue;
             }
             session.ring.evict();
+            self.changed.insert(session.label.session.clone());
             self.held_bytes -= before - session.ring.bytes();
             largest.push((session.ring.bytes(), at));
         }

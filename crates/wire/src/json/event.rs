@@ -81,3 +81,26 @@ pub struct WorldChanged {
     /// `world:` and the name of the world.
     pub r#ref: String,
 }
+
+/// `session.changed`: a session is new, gone, in another state, or its captured turns changed. It has
+/// no id and is never replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct SessionChanged {
+    /// `session:` and the id of the session.
+    pub r#ref: String,
+}
+
+/// `run.changed`: a run has new events. It has no id and is never replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct RunChanged {
+    /// `run:` and the id of the run.
+    pub r#ref: String,
+}
+
+/// `attention.changed`: other things wait for a person than before. It has no id and is never
+/// replayed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct AttentionChanged {
+    /// How many wait now, in all runs.
+    pub count: u64,
+}

@@ -17,6 +17,7 @@ pub mod ledger;
 mod registry;
 mod scalar;
 mod server;
+mod session;
 mod strict;
 mod turn;
 mod why;
@@ -25,13 +26,18 @@ pub use blob::{BlobNames, BlobPut};
 pub use context::{Context, ContextPage, CreateContextBody, ForkContext, PatchContext};
 pub use error::ErrorReply;
 pub use event::{
-    ContextCreated, ContextLost, FsAttached, RegistryPut, TurnAppended, TurnLost, WorldChanged,
+    AttentionChanged, ContextCreated, ContextLost, FsAttached, RegistryPut, RunChanged,
+    SessionChanged, TurnAppended, TurnLost, WorldChanged,
 };
 pub use fs::{FsEntry, FsFile, FsKind, FsListing, FsNode, FsSymlink};
 pub use id::Id;
 pub use registry::{TypeList, TypeSummary, TypeVersion};
 pub use scalar::{Hash, Time};
 pub use server::{Health, Stats};
+pub use session::{
+    Captured, CapturedTurn, CapturedTurnInfo, CapturedTurnList, ChooseCapturedTurn,
+    DeliverCaptured, Delivered, Kept, PasteCaptured, Session, SessionList,
+};
 pub use turn::{
     AppendTurnBody, AppendedTurn, PageMeta, Turn, TurnError, TurnPage, TypeName, Warning,
 };

@@ -120,5 +120,14 @@ shapes! {
         violation: Vec<String>,
         /// Files that another turn may have changed at the same time.
         shared: Vec<String>,
+        /// Those of them that both nodes probably wrote.
+        conflicts: Vec<WriteConflict>,
+    }
+
+    /// A file that the node of another turn probably wrote at the same time.
+    struct WriteConflict {
+        path: String,
+        node_id: UuidText,
+        turn_id: UuidText,
     }
 }

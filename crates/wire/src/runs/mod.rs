@@ -54,6 +54,8 @@ macro_rules! shapes {
 mod answer;
 mod approval;
 mod event;
+#[cfg(any(test, feature = "dev"))]
+pub mod exchange_check;
 mod graph_file;
 mod handoff;
 mod node;

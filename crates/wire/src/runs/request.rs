@@ -218,7 +218,8 @@ shapes! {
         structured: Value,
         status: EnvelopeStatusView,
         response: ResponseRequest,
-        /// `contextpack://` and the id of an artifact.
+        /// What the receiver reads before its task: `contextpack://` and the id of a context pack, or
+        /// `artifact://` and the id of any artifact up to 1 MiB, of which a context pack is made.
         context_ref: String,
     }
 

@@ -40,6 +40,18 @@ pub fn check_event(event: &Value) -> Result<(), String> {
     check_schema(name.ok_or("the event has no type")?, event)
 }
 
+/// Checks the body of a request against the schema of this name. Readers ignore fields that the
+/// schema does not name.
+pub fn check_body(name: &str, value: &Value) -> Result<(), String> {
+    let known = SCHEMAS.get(name);
+    let (_, schema) = known.ok_or_else(|| format!("no schema `{name}`"))?;
+    let checker = Checker { root: schema };
+    let checked = checker.check(schema, value, "");
+    checked
+        .map(drop)
+        .map_err(|error| format!("{name}: {error}"))
+}
+
 /// Checks a value against a complete schema.
 fn check_document(schema: &Value, value: &Value) -> Result<(), String> {
     let checker = Checker { root: schema };

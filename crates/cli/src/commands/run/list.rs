@@ -238,9 +238,21 @@ fn changed_files(run: &RunView) -> Vec<String> {
     files.into_iter().map(|file| printable(file)).collect()
 }
 
+/// The branches of worktrees that may hold changes. A worktree that was applied has no branch any
+/// more, and that of a node that changed nothing goes with the completion of its run.
 fn worktree_branches(run: &RunView) -> Vec<String> {
+    let has_changed_files = |node: &&NodeView| {
+        let mut diffs = run.artifacts.values().filter(|artifact| {
+            artifact.kind == ArtifactKind::Diff && artifact.node_id.as_ref() == Some(&node.id)
+        });
+        diffs.any(|diff| {
+            let metadata = diff.metadata.as_ref();
+            metadata.is_some_and(|metadata| !metadata.files_changed.is_empty())
+        })
+    };
     let workspaces = nodes_in_order(run)
         .into_iter()
+        .filter(has_changed_files)
         .filter_map(|node| node.workspace.as_ref());
     let worktrees = workspaces.filter(|workspace| workspace.kind == WorkspaceKind::Worktree);
     worktrees
@@ -295,6 +307,25 @@ mod tests {
                 "`turnkeep run apply` brings them into the directory; worktrees stay until then",
                 "commit message: Fix the refund",
             ]
+        );
+        // An apply removes the worktree and its branch.
+        let node = run.nodes.get_mut("n2").unwrap();
+        node.workspace = serde_json::from_value(json!({ "kind": "worktree" })).unwrap();
+        assert_eq!(
+            outcome_lines(&run)[1],
+            "the changes are in the directory already"
+        );
+        // A worktree without changes is no place to look for them.
+        let other = run
+            .nodes
+            .values_mut()
+            .find(|node| node.id.0 != "n2")
+            .unwrap();
+        let workspace = json!({ "kind": "worktree", "branch": "turnkeep/run1/lead" });
+        other.workspace = serde_json::from_value(workspace).unwrap();
+        assert_eq!(
+            outcome_lines(&run)[1],
+            "the changes are in the directory already"
         );
     }
 

@@ -1,8 +1,5 @@
 //! Queries of the routes of runs.
 
-use turnkeep_runtime::Event;
-use turnkeep_runtime::ids::NodeId;
-
 use super::{FromQuery, Pairs, QueryError, is_number, wrong_kind};
 
 /// Events on a page, unless the request says otherwise.
@@ -113,8 +110,8 @@ pub struct EventQuery {
     pub direction: EventDirection,
     /// The types to show; all of them if there is none.
     pub types: Vec<String>,
-    /// The node to show.
-    pub node: Option<NodeId>,
+    /// The node to show, by its id or alias.
+    pub node: Option<String>,
 }
 
 impl EventQuery {
@@ -124,13 +121,6 @@ impl EventQuery {
     /// Whether some events may not belong on the page.
     pub fn is_filtered(&self) -> bool {
         !self.types.is_empty() || self.node.is_some()
-    }
-
-    /// Whether an event belongs on the page.
-    pub fn admits(&self, event: &Event) -> bool {
-        let name = event.fact.wire_name();
-        let has_type = self.types.is_empty() || self.types.iter().any(|wanted| wanted == name);
-        has_type && (self.node.is_none() || self.node == event.node)
     }
 }
 
@@ -148,18 +138,11 @@ impl FromQuery for EventQuery {
                 return Err(wrong_kind("after", &value, "no `after` beside `before`"));
             }
         };
-        let node = pairs.optional_text("nodeId")?;
-        let node = node
-            .map(|text| {
-                let error = wrong_kind("nodeId", &text, "the id of a node");
-                text.parse().map_err(|_| error)
-            })
-            .transpose()?;
         Ok(Self {
             limit: parse_limit(&pairs)?,
             direction,
             types: parse_types(&pairs)?,
-            node,
+            node: pairs.optional_text("nodeId")?,
         })
     }
 }

@@ -14,8 +14,8 @@ use super::super::extract::{At, Query};
 use super::super::query::{NoQuery, RunFilterQuery};
 use super::parts::{RequestJson, parse_uuid};
 use crate::error::ApiError;
+use crate::runs::RunHandle;
 use crate::runs::json;
-use crate::runs::{Decided, RunHandle};
 use crate::shared::Shared;
 
 /// Lists the open approvals of all runs, oldest first.
@@ -70,18 +70,16 @@ pub(crate) async fn resolve(
     let interrupt = body.interrupt;
     let resolution = json::resolution_of(body);
     let handle = find_by_approval(&shared, id)?;
-    let node = handle.read_live(|run| run.approvals.get(&id).map(|approval| approval.node));
     let answer = resolution.clone();
-    let resolve =
-        move |run: &Run, around: Surroundings<'_>| decide::resolve(run, around, id, answer.clone());
-    let decided = handle.decide_once(request.key(), resolve).await?;
-    // A repeat must not interrupt a later turn.
-    let is_first = matches!(decided, Decided::Now(()));
-    if let Some(node) = node.filter(|_| interrupt && is_first) {
-        handle
-            .decide(move |run, around| decide::interrupt_node(run, around, node))
-            .await?;
-    }
+    let resolve = move |run: &Run, around: Surroundings<'_>| {
+        let answer = answer.clone();
+        if interrupt {
+            decide::resolve_and_interrupt(run, around, id, answer)
+        } else {
+            decide::resolve(run, around, id, answer)
+        }
+    };
+    handle.decide_once(request.key(), resolve).await?;
     Ok(Json(wire::ApprovalResolvedAnswer {
         approval_id: wire::UuidText::of(id),
         resolution: json::resolution_view(&resolution),

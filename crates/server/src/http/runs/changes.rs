@@ -16,8 +16,9 @@ use crate::runs::changes;
 pub(crate) async fn apply(
     Query(NoQuery): Query<NoQuery>,
     RunAt(handle): RunAt,
+    request: RequestJson,
 ) -> Result<Json<wire::AppliedChanges>, ApiError> {
-    Ok(Json(changes::apply(&handle).await?))
+    Ok(Json(changes::apply(&handle, request.key()).await?))
 }
 
 /// Acts on the files of a turn: `revert` restores what they were before it, `keep` accepts files that
@@ -33,10 +34,11 @@ pub(crate) async fn act_on_turn(
 ) -> Result<Json<wire::TurnFilesAnswer>, ApiError> {
     let turn: AgentTurnId = at.parse("turn")?;
     let body: wire::TurnFiles = request.read()?;
-    let paths = match at.action.as_deref() {
-        Some("revert") => changes::revert(&at.handle, turn, body.paths).await?,
-        Some("keep") => changes::keep(&at.handle, turn, body.paths).await?,
+    let (handle, key) = (&at.handle, request.key());
+    let answer = match at.action.as_deref() {
+        Some("revert") => changes::revert(handle, key, turn, body.paths).await?,
+        Some("keep") => changes::keep(handle, key, turn, body.paths).await?,
         _ => return Err(ApiError::not_found("a turn can be reverted or kept")),
     };
-    Ok(Json(wire::TurnFilesAnswer { paths }))
+    Ok(Json(answer))
 }

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::response::Response;
 use turnkeep_runtime::Event;
+use turnkeep_runtime::ids::NodeId;
+use turnkeep_runtime::rejection::Rejection;
 use turnkeep_wire::runs as wire;
 
 use super::super::content::respond_with_json_text;
@@ -43,19 +45,55 @@ const BLOCKING_FROM_EVENTS: usize = 256;
         ("before" = Option<u64>, Query, description = "The page that ends just before this number"),
         ("after" = Option<u64>, Query, description = "The page that begins just after this number"),
         ("types" = Option<String>, Query, description = "Event types, separated by commas"),
-        ("nodeId" = Option<String>, Query, description = "Events of this node")),
+        ("nodeId" = Option<String>, Query, description = "Events of this node: its id or alias")),
     responses((status = 200, description = "Events in ascending order", body = wire::EventPage)))]
 pub(crate) async fn page(
     State(shared): State<Arc<Shared>>,
     Query(query): Query<EventQuery>,
     RunAt(handle): RunAt,
 ) -> Result<Response, ApiError> {
+    let filter = Filter::of(&query, &handle)?;
     let last_seq = handle.read_live(|run| run.last_seq);
     let size = expected_size(&query);
     let text = render_text(&shared, size, move |_, limit| {
-        render_page(&handle, &query, last_seq, limit)
+        render_page(&handle, &query, &filter, last_seq, limit)
     });
     Ok(respond_with_json_text(text.await?))
+}
+
+/// Which events belong on a page.
+struct Filter {
+    /// All types if there is none.
+    types: Vec<String>,
+    node: Option<NodeId>,
+}
+
+impl Filter {
+    fn of(query: &EventQuery, handle: &RunHandle) -> Result<Self, ApiError> {
+        let node = query.node.as_deref();
+        let node = node.map(|name| find_node(handle, name)).transpose()?;
+        Ok(Self {
+            types: query.types.clone(),
+            node,
+        })
+    }
+
+    fn admits(&self, event: &Event) -> bool {
+        let name = event.fact.wire_name();
+        let has_type = self.types.is_empty() || self.types.iter().any(|wanted| wanted == name);
+        has_type && (self.node.is_none() || self.node == event.node)
+    }
+}
+
+/// The node of this id or alias. The history of a deleted node is found by its id.
+fn find_node(handle: &RunHandle, name: &str) -> Result<NodeId, ApiError> {
+    let live = handle.read_live(|run| json::find_node_id(run, name));
+    let deleted = || {
+        let id = name.parse().ok()?;
+        handle.read(|run| run.archive.added_node(id).map(|node| node.id))
+    };
+    let found = live.or_else(deleted);
+    found.ok_or_else(|| Rejection::UnknownNode(name.to_owned()).into())
 }
 
 fn expected_size(query: &EventQuery) -> TextSize {
@@ -76,6 +114,7 @@ fn expected_size(query: &EventQuery) -> TextSize {
 fn render_page(
     handle: &Arc<RunHandle>,
     query: &EventQuery,
+    filter: &Filter,
     last_seq: u64,
     limit: TextLimit,
 ) -> Result<String, RenderError> {
@@ -86,7 +125,7 @@ fn render_page(
         let events = handle
             .read_events_blocking(range.start, count)
             .map_err(ApiError::from)?;
-        scan.add(handle, &events, range, query)?;
+        scan.add(handle, &events, range, filter)?;
     }
     Ok(scan.into_text())
 }
@@ -162,10 +201,10 @@ impl Scan {
         handle: &Arc<RunHandle>,
         events: &[Event],
         range: SeqRange,
-        query: &EventQuery,
+        filter: &Filter,
     ) -> Result<(), RenderError> {
         self.scanned += range.end - range.start;
-        let admitted = events.iter().filter(|event| query.admits(event));
+        let admitted = events.iter().filter(|event| filter.admits(event));
         let mut admitted: Vec<&Event> = admitted.collect();
         if !self.is_forward {
             admitted.reverse();

@@ -74,12 +74,17 @@ fn answer(handle: &RunHandle, id: NodeId) -> Result<Json<wire::NodeAnswer>, ApiE
     request_body = wire::ChangeNode,
     responses((status = 200, description = "The node as it is now", body = wire::NodeAnswer)))]
 pub(crate) async fn change(
+    State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     at: RunAndId,
     request: RequestJson,
 ) -> Result<Json<wire::NodeAnswer>, ApiError> {
     let id = at.node()?;
     let body: wire::ChangeNode = request.read()?;
+    if let Some(role) = &body.role_template {
+        // Every full prompt reads it, so the next turn would fail without it.
+        shared.runs.read_role(&at.handle, role).await?;
+    }
     // Read inside the decision: two changes at once must not undo each other.
     let change = move |run: &Run, around: Surroundings<'_>| {
         let node = run.live.node(id).ok_or(Rejection::NodeGone(id))?;

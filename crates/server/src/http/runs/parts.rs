@@ -13,7 +13,7 @@ use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{NodeId, RunId};
 use turnkeep_runtime::rejection::Rejection;
 use turnkeep_types::BlobHash;
-use turnkeep_wire::ErrorCode;
+use turnkeep_wire::{ErrorCode, ErrorReason};
 
 use super::super::extract::{bad_path, body_within, check_escapes, parse_json};
 use crate::error::ApiError;
@@ -197,7 +197,9 @@ impl From<RunError> for ApiError {
             RunError::Rejected(rejection) => rejection.into(),
             RunError::Body(error) => error.into(),
             RunError::UnknownRun(id) => Self::not_found(message).with("runId", id.to_string()),
-            RunError::KeyReused => Self::new(ErrorCode::Conflict, message),
+            RunError::KeyReused => {
+                Self::new(ErrorCode::Conflict, message).with_reason(ErrorReason::KeyReused)
+            }
             RunError::Refusal(refusal) => refusal.into(),
             RunError::Read(error) => error.into(),
             RunError::TooLarge { .. } => Self::new(ErrorCode::TooLarge, message),

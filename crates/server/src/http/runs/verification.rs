@@ -8,7 +8,6 @@ use turnkeep_runtime::artifact::Artifact;
 use turnkeep_runtime::decide::{self, Decision, Surroundings};
 use turnkeep_runtime::ids::VerificationId;
 use turnkeep_runtime::request::MadeId;
-use turnkeep_runtime::words::ArtifactKind;
 use turnkeep_runtime::{Event, Fact, Run};
 use turnkeep_wire::ErrorCode;
 use turnkeep_wire::runs as wire;
@@ -19,6 +18,7 @@ use super::nodes::key_reused;
 use super::parts::{RequestJson, RunAt, Viewer};
 use crate::error::ApiError;
 use crate::runs::json;
+use crate::runs::verification_reports::is_report;
 use crate::runs::{Decided, RunHandle};
 
 /// How many events are read from the log at once.
@@ -120,9 +120,7 @@ enum Outcome {
 fn outcome_in(event: &Event) -> Option<Outcome> {
     match &event.fact {
         // The report of a claim belongs to the node that made it.
-        Fact::ArtifactCreated(artifact)
-            if artifact.kind == ArtifactKind::Report && event.node.is_none() =>
-        {
+        Fact::ArtifactCreated(artifact) if is_report(artifact) && event.node.is_none() => {
             Some(Outcome::Report(artifact.clone()))
         }
         // The phase ends without a report.

@@ -1,6 +1,8 @@
 //! What a person may not do, however it asks.
 
 use serde_json::{Value, json};
+use turnkeep_journal::MemoryStorage;
+use turnkeep_server::UiFiles;
 
 use super::{Kind, Team, beat, envelope, no_op, refused, search};
 
@@ -308,5 +310,27 @@ async fn a_token_that_asks_too_often_is_told_to_wait_and_others_are_not() {
     );
     assert_eq!(ask(Kind::Writer).await.status, 200);
     assert_eq!(ask(Kind::Owner).await.status, 200);
+    team.stop().await;
+}
+
+#[tokio::test]
+async fn a_person_gets_no_file_of_the_ui() {
+    let files = UiFiles::Embedded(&[("index.html", b"page"), ("icon.svg", b"<svg/>")]);
+    let team = Team::start_changed(MemoryStorage::new(), |config| config.ui = files).await;
+    for (path, status) in [
+        ("/", 403),
+        ("/runs", 404),
+        ("/icon.svg", 404),
+        ("/signin", 403),
+    ] {
+        for kind in [Kind::Reader, Kind::Writer] {
+            let reply = team.call(kind, "GET", path).header("accept", "text/html");
+            assert_eq!(reply.send().await.status, status, "{kind:?} {path}");
+        }
+        let reply = team
+            .call(Kind::Owner, "GET", path)
+            .header("accept", "text/html");
+        assert!(reply.send().await.status < 400, "{path}");
+    }
     team.stop().await;
 }
