@@ -35,6 +35,14 @@ export const worldsQuery = () =>
 		queryFn: async ({ signal }) => (await answer(api.GET("/v1/worlds", { signal }))).worlds,
 	});
 
+/** The tokens of a ledger, without their secrets, oldest first. */
+export const tokensQuery = (world: string) =>
+	queryOptions({
+		queryKey: keys.world(world, "tokens"),
+		queryFn: async ({ signal }) =>
+			(await answer(api.GET("/v1/worlds/{world}/tokens", { params: { path: { world } }, signal }))).tokens,
+	});
+
 /** All known types. */
 export const typesQuery = () =>
 	queryOptions({

@@ -1,21 +1,18 @@
 /** The tokens of a person, and the line that connects an agent. */
 
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { useActionBlock } from "../../api/connection";
-import { answer, api } from "../../api/http";
-import { keys } from "../../api/keys";
+import { tokensQuery } from "../../api/queries";
 import { Button } from "../../components/Button";
-import { ConfirmDialog } from "../../components/ConfirmDialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Skeleton } from "../../components/Skeleton";
 import { Time } from "../../components/Time";
-import { toast } from "../../components/toasts";
+import { MintToken } from "../../components/tokens/MintToken";
+import { RevokeToken } from "../../components/tokens/RevokeToken";
 import { type Ledger, labelOf } from "../../model/ledger";
 import type { Schema } from "../../model/schema";
 import { firstLine } from "../../model/text-safety";
 import css from "./Ledgers.module.css";
-import { MintToken } from "./MintToken";
 
 export interface AccessTabProps {
 	readonly world: string;
@@ -24,11 +21,7 @@ export interface AccessTabProps {
 }
 
 export function AccessTab({ world, ledger, person }: AccessTabProps) {
-	const { data, error, isPending, refetch } = useQuery({
-		queryKey: keys.world(world, "tokens"),
-		queryFn: async ({ signal }) =>
-			(await answer(api.GET("/v1/worlds/{world}/tokens", { params: { path: { world } }, signal }))).tokens,
-	});
+	const { data, error, isPending, refetch } = useQuery(tokensQuery(world));
 	const [revocations, setRevocations] = useState(0);
 	const [revoked, setRevoked] = useState<Schema<"Token"> | null>(null);
 	const own = (data ?? []).filter(({ person_id }) => person_id === person);
@@ -73,7 +66,7 @@ export function AccessTab({ world, ledger, person }: AccessTabProps) {
 				</ul>
 			</section>
 			{revoked !== null && (
-				<RevokeDialog
+				<RevokeToken
 					world={world}
 					name={name}
 					token={revoked}
@@ -82,44 +75,5 @@ export function AccessTab({ world, ledger, person }: AccessTabProps) {
 				/>
 			)}
 		</div>
-	);
-}
-
-interface RevokeDialogProps {
-	readonly world: string;
-	readonly name: string;
-	readonly token: Schema<"Token">;
-	readonly onRevoked: () => void;
-	readonly onClose: () => void;
-}
-
-function RevokeDialog({ world, name, token, onRevoked, onClose }: RevokeDialogProps) {
-	const client = useQueryClient();
-	const block = useActionBlock();
-	const revoke = useMutation({
-		mutationFn: () => {
-			const path = { world, token: token.token_id };
-			return answer(api.DELETE("/v1/worlds/{world}/tokens/{token}", { params: { path } }));
-		},
-		onSuccess() {
-			void client.invalidateQueries({ queryKey: keys.world(world, "tokens") });
-			toast(`Revoked ${token.token_id}`);
-			onRevoked();
-			onClose();
-		},
-	});
-	return (
-		<ConfirmDialog
-			title={`Revoke the token ${token.token_id}?`}
-			verb="Revoke token"
-			isOpen
-			isPending={revoke.isPending}
-			blocked={block}
-			error={revoke.error}
-			onConfirm={() => revoke.mutate()}
-			onClose={onClose}
-		>
-			{`An agent that uses it can no longer read or write as ${name}. What it wrote stays in the ledger, and so does the line that says that the token was made.`}
-		</ConfirmDialog>
 	);
 }

@@ -1,8 +1,7 @@
 /** The people who were added, with what they may do and what is known about them. */
 
 import { useQuery } from "@tanstack/react-query";
-import { answer, api } from "../../api/http";
-import { keys } from "../../api/keys";
+import { tokensQuery } from "../../api/queries";
 import { paths } from "../../app/paths";
 import { type Column, DataTable } from "../../components/DataTable";
 import { SafeText } from "../../components/SafeText";
@@ -17,11 +16,7 @@ export interface PeopleTableProps {
 }
 
 export function PeopleTable({ world, people }: PeopleTableProps) {
-	const { data: tokens } = useQuery({
-		queryKey: keys.world(world, "tokens"),
-		queryFn: async ({ signal }) =>
-			(await answer(api.GET("/v1/worlds/{world}/tokens", { params: { path: { world } }, signal }))).tokens,
-	});
+	const { data: tokens } = useQuery(tokensQuery(world));
 	const columns: Column<Person>[] = [
 		{
 			id: "label",

@@ -6,14 +6,14 @@ import { useActionBlock } from "../../api/connection";
 import { answer, api } from "../../api/http";
 import { idempotent, useFormKey } from "../../api/idempotency";
 import { keys } from "../../api/keys";
-import { Button } from "../../components/Button";
-import { CommandLine } from "../../components/EmptyState";
-import { ErrorNote } from "../../components/ErrorNote";
-import { Checkbox, TextField } from "../../components/Field";
-import { Segments } from "../../components/Tabs";
 import { AGENT_PROGRAMS, type AgentProgram, connectLine } from "../../model/connect-line";
 import type { Schema } from "../../model/schema";
-import css from "./Ledgers.module.css";
+import { Button } from "../Button";
+import { CommandLine } from "../EmptyState";
+import { ErrorNote } from "../ErrorNote";
+import { Checkbox, TextField } from "../Field";
+import { Segments } from "../Tabs";
+import css from "./Tokens.module.css";
 
 export interface MintTokenProps {
 	readonly world: string;
