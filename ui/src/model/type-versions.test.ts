@@ -1,5 +1,15 @@
 import { describe, expect, it } from "vitest";
-import { enumWords, fieldRows, fieldWords, shownVersions, type TypeVersion } from "./type-versions";
+import {
+	changeSummary,
+	enumWords,
+	fieldRows,
+	fieldWords,
+	shownVersions,
+	type TypeVersion,
+	toggledVersions,
+	typePieces,
+	versionNumbers,
+} from "./type-versions";
 
 const version = (type_version: number, fields: Record<string, unknown>, enums = {}): TypeVersion => ({
 	type_id: "T",
@@ -20,6 +30,27 @@ describe("the versions of a type", () => {
 			["1", "first", "same", "changed"],
 			["9", "first", "gone", "absent"],
 			["10", "absent", "added", "same"],
+		]);
+	});
+
+	it("say what a changed field was before, and how many fields differ", () => {
+		const rows = fieldRows([
+			version(1, { "1": { name: "a", type: "u8", optional: true }, "2": { name: "b", type: "string" } }),
+			version(2, { "1": { name: "c", type: "u16", unit: "cm" }, "2": { name: "b", type: "string" } }),
+			version(3, { "1": { name: "c", type: "u16" }, "3": { name: "d", type: "string" } }),
+			version(4, { "1": { name: "c", type: "u16" }, "3": { name: "d", type: "string" } }),
+		]);
+		expect(rows[0]?.cells.map(({ was }) => was)).toEqual([
+			[],
+			["the name was a", "the type was u8", "it was optional", "it had nothing more"],
+			['it had {"unit":"cm"}'],
+			[],
+		]);
+		expect([0, 1, 2, 3].map((at) => changeSummary(rows, at))).toEqual([
+			"",
+			"1 changed",
+			"1 added, 1 changed, 1 gone",
+			"no field differs",
 		]);
 	});
 
@@ -56,6 +87,13 @@ describe("a field", () => {
 		expect(fieldWords(field).type).toBe(type);
 	});
 
+	it("is split at the types that are known", () => {
+		const texts = (words: string) => typePieces(words, new Set(["x.Call"])).map(({ at, text }) => `${at}:${text}`);
+		expect(texts("map of x.Call to list of x.Call")).toEqual(["0:map of ", "7:x.Call", "13: to list of ", "25:x.Call"]);
+		expect(texts("list of x.Other")).toEqual(["0:list of x.Other"]);
+		expect(texts("x.Call")).toEqual(["0:x.Call"]);
+	});
+
 	it("keeps what it has no words for", () => {
 		expect(fieldWords({ name: "a", type: "u8", optional: true, unit: "cm" })).toEqual({
 			name: "a",
@@ -76,5 +114,18 @@ describe("which versions are shown", () => {
 	it("are those that were chosen, if there are any", () => {
 		expect(shownVersions([1, 2, 3, 4], "4,1", "2")).toEqual([1, 4]);
 		expect(shownVersions([1, 2], "9,x", null)).toEqual([1, 2]);
+	});
+});
+
+describe("the numbers of versions", () => {
+	it("are all said, of many the newest", () => {
+		expect(versionNumbers([1, 2])).toBe("1, 2");
+		expect(versionNumbers([1, 2, 3, 4, 5, 6, 9, 12])).toBe("… 3, 4, 5, 6, 9, 12");
+	});
+
+	it("are switched on and off one by one", () => {
+		expect(toggledVersions([1, 3], 2)).toBe("1,2,3");
+		expect(toggledVersions([1, 3], 3)).toBe("1");
+		expect(toggledVersions([1], 1)).toBeNull();
 	});
 });

@@ -24,6 +24,8 @@ export interface FieldWords {
 export interface FieldCell {
 	readonly change: FieldChange;
 	readonly field: FieldWords | null;
+	/** Of a changed field: what it was before, such as "the type was u8". */
+	readonly was: readonly string[];
 }
 
 export interface FieldRow {
@@ -41,9 +43,33 @@ export function fieldRows(versions: readonly TypeVersion[]): FieldRow[] {
 			const field = fields[tag];
 			const before = versions[at - 1]?.fields[tag];
 			const change = at === 0 ? (field === undefined ? "absent" : "first") : changeOf(before, field);
-			return { change, field: field === undefined ? null : fieldWords(field) };
+			return {
+				change,
+				field: field === undefined ? null : fieldWords(field),
+				was: change === "changed" ? wasWords(fieldWords(before), fieldWords(field)) : [],
+			};
 		}),
 	}));
+}
+
+/** How many fields a version adds, changes and removes: "2 added, 1 changed"; empty for the first one that is shown. */
+export function changeSummary(rows: readonly FieldRow[], at: number): string {
+	if (at === 0) return "";
+	const changes = (["added", "changed", "gone"] as const).flatMap((change) => {
+		const count = rows.filter(({ cells }) => cells[at]?.change === change).length;
+		return count === 0 ? [] : [`${count} ${change}`];
+	});
+	return changes.length === 0 ? "no field differs" : changes.join(", ");
+}
+
+/** What a changed field was before. A member without words of its own differs only in its JSON. */
+function wasWords(before: FieldWords, now: FieldWords): string[] {
+	return [
+		...(before.name === now.name ? [] : [`the name was ${before.name}`]),
+		...(before.type === now.type ? [] : [`the type was ${before.type}`]),
+		...(before.isOptional === now.isOptional ? [] : [before.isOptional ? "it was optional" : "it was required"]),
+		...(before.more === now.more ? [] : [before.more === "" ? "it had nothing more" : `it had ${before.more}`]),
+	];
 }
 
 function changeOf(before: unknown, now: unknown): FieldChange {
@@ -91,6 +117,27 @@ function shapeWords(shape: unknown): string {
 	return `${base}${meant}${typeof enumId === "string" ? ` of ${enumId}` : ""}`;
 }
 
+export interface TypePiece {
+	/** Where it begins in the text. */
+	readonly at: number;
+	readonly text: string;
+	readonly isType: boolean;
+}
+
+/** The words of a type, such as "list of com.example.Call", split so that known types stand alone. */
+export function typePieces(words: string, known: ReadonlySet<string>): TypePiece[] {
+	const pieces: TypePiece[] = [];
+	let at = 0;
+	for (const text of words.split(/( )/)) {
+		const last = pieces.at(-1);
+		const isType = known.has(text);
+		if (last === undefined || last.isType || isType) pieces.push({ at, text, isType });
+		else pieces[pieces.length - 1] = { ...last, text: last.text + text };
+		at += text.length;
+	}
+	return pieces;
+}
+
 function membersOf(value: unknown): Readonly<Record<string, unknown>> {
 	return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
 }
@@ -114,6 +161,20 @@ export function enumWords(versions: readonly TypeVersion[]): EnumWords[] {
 			labels: Object.entries(labels).toSorted(([one], [other]) => Number(one) - Number(other)),
 		}))
 		.toSorted((one, other) => (one.id < other.id ? -1 : 1));
+}
+
+/** "1, 2, 3"; of many the newest ones: "… 8, 9, 10". */
+export function versionNumbers(versions: readonly number[]): string {
+	const newest = versions.slice(-NUMBERS_MAX);
+	return `${newest.length < versions.length ? "… " : ""}${newest.join(", ")}`;
+}
+
+const NUMBERS_MAX = 6;
+
+/** The choice of versions with one of them switched on or off, as the URL keeps it; null where none is left. */
+export function toggledVersions(shown: readonly number[], version: number): string | null {
+	const chosen = shown.includes(version) ? shown.filter((each) => each !== version) : [...shown, version];
+	return chosen.length === 0 ? null : chosen.toSorted((one, other) => one - other).join(",");
 }
 
 /** So many versions are shown unless others are chosen. */

@@ -6,7 +6,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { SafeText } from "../../components/SafeText";
 import { Skeleton } from "../../components/Skeleton";
 import { Time } from "../../components/Time";
-import { formatBytes, formatCount } from "../../model/quantity";
+import { formatBytes, formatCount, formatNumberOf } from "../../model/quantity";
 import css from "./Health.module.css";
 import { HealthPlots } from "./HealthPlots";
 import { RoutesTable } from "./RoutesTable";
@@ -57,7 +57,7 @@ function StoreFacts({ stats }: { readonly stats: ServerStats }) {
 					["Payloads", `${formatCount(stats.blobs)}, ${formatBytes(stats.blob_stored_bytes)} as kept`],
 					["Log", `${formatBytes(stats.log_bytes)}, position ${formatCount(stats.log_position)}`],
 					["Index", formatBytes(stats.index_bytes)],
-					["Types", `${formatCount(stats.types)} in ${formatCount(stats.bundles)} bundles`],
+					["Types", `${formatCount(stats.types)}, from ${formatNumberOf(stats.bundles, "publication")}`],
 				]}
 			/>
 		</div>

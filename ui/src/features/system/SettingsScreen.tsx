@@ -1,10 +1,10 @@
-/** What a person sets for this browser, and the rules that answer approvals. */
+/** What a person sets for this browser, the rules that answer approvals, and the settings of the server. */
 
 import { setPreferences, THEMES, type Theme, usePreferences } from "../../api/preferences";
 import { Card } from "../../components/Card";
-import { CommandLine } from "../../components/EmptyState";
 import { Checkbox, SelectField } from "../../components/Field";
 import { ApprovalRules } from "./ApprovalRules";
+import { ServerSettingsCard } from "./ServerSettingsCard";
 import { SystemFrame } from "./SystemFrame";
 
 const THEME_WORDS: Record<Theme, string> = { system: "As the system", light: "Light", dark: "Dark" };
@@ -27,10 +27,7 @@ export default function SettingsScreen() {
 				/>
 			</Card>
 			<ApprovalRules />
-			<Card title="The server">
-				<p>The server reads its settings from its configuration file when it starts. This prints them:</p>
-				<CommandLine command="turnkeep config show" />
-			</Card>
+			<ServerSettingsCard />
 		</SystemFrame>
 	);
 }

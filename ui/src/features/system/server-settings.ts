@@ -4,6 +4,8 @@ import { queryOptions } from "@tanstack/react-query";
 import { isNotFound } from "../../api/errors";
 import { requestJson } from "../../api/http";
 import { keys } from "../../api/keys";
+import { formatBytes } from "../../model/quantity";
+import { formatDuration } from "../../model/time";
 
 export interface ServerSetting {
 	/** `durability`, `limits.blob_bytes_max`. */
@@ -41,6 +43,13 @@ export function settingText(value: unknown): string {
 	return Array.isArray(value) ? value.map(settingText).join(", ") : JSON.stringify(value);
 }
 
+/** A number with its unit, where the name says that it counts milliseconds or bytes: "15 min", "32.0 MiB". */
+export function settingQuantity({ name, value }: ServerSetting): string | null {
+	if (typeof value !== "number") return null;
+	if (/_ms(_|$)/.test(name)) return value === 0 ? null : formatDuration(value);
+	return value >= 1024 && /bytes|memory/.test(name) ? formatBytes(value) : null;
+}
+
 /** What a durability promises, by its name in the settings. */
 export function durabilityWords(value: unknown): string {
 	switch (value) {
@@ -52,6 +61,9 @@ export function durabilityWords(value: unknown): string {
 			return settingText(value);
 	}
 }
+
+/** The group of settings that belong to no table. */
+const GENERAL = "general";
 
 export interface SettingGroup {
 	/** "limits", or "general" for names without a dot. */
@@ -66,9 +78,15 @@ export function settingGroups(settings: readonly ServerSetting[], words: string)
 	for (const setting of settings) {
 		const text = `${setting.name} ${settingText(setting.value)} ${setting.source}`.toLowerCase();
 		if (!wanted.every((word) => text.includes(word))) continue;
-		const dot = setting.name.indexOf(".");
-		const name = dot < 0 ? "general" : setting.name.slice(0, dot);
+		const name = groupOf(setting.name, settings);
 		groups.set(name, [...(groups.get(name) ?? []), setting]);
 	}
 	return [...groups].map(([name, found]) => ({ name, settings: found }));
+}
+
+/** The table of a setting. A setting may be a table of its own, such as `providers` beside `providers.claude`. */
+function groupOf(name: string, settings: readonly ServerSetting[]): string {
+	const dot = name.indexOf(".");
+	if (dot >= 0) return name.slice(0, dot);
+	return settings.some((other) => other.name.startsWith(`${name}.`)) ? name : GENERAL;
 }
