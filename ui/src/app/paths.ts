@@ -42,9 +42,10 @@ export const paths = {
 	runs: (query: Query = {}) => url(["runs"], query),
 	newRun: (query: Query = {}) => url(["runs", "new"], query),
 	run: (run: string, query: Query = {}) => url(["runs", run], query),
-	agent: (run: string, node: string, tab: AgentTab = "timeline") => url(["runs", run, "agents", node, tab]),
-	agentTurn: (run: string, turn: string) => url(["runs", run, "turns", turn]),
-	edge: (run: string, edge: string) => url(["runs", run, "edges", edge]),
+	agent: (run: string, node: string, tab: AgentTab = "timeline", query: Query = {}) =>
+		url(["runs", run, "agents", node, tab], query),
+	agentTurn: (run: string, turn: string, query: Query = {}) => url(["runs", run, "turns", turn], query),
+	edge: (run: string, edge: string, query: Query = {}) => url(["runs", run, "edges", edge], query),
 	changes: (run: string) => url(["runs", run, "changes"]),
 	why: (run: string) => url(["runs", run, "why"]),
 	replay: (run: string, seq?: number) => url(["runs", run, "replay"], { seq }),

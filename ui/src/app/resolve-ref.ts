@@ -1,15 +1,19 @@
 /**
  * Where a ref is shown, for refs that do not say it themselves: an agent does not name its run, an entry not its ledger.
  *
- * Null if nothing that this server has is called so. A handoff or message has no page of its own; its chain explains it.
+ * A handoff is shown on the page of its connection, a message in the timeline of its agent. Null if nothing that this
+ * server has is called so, or if what showed it was deleted; its chain may still explain it.
  */
 
 import { ApiError } from "../api/errors";
 import { answer, api } from "../api/http";
 import { wholeRunsQuery, worldsQuery } from "../api/queries";
 import { queryClient } from "../api/query";
-import type { Ref } from "../model/refs";
+import { whyQuery } from "../components/refs/why-query";
+import { edgeBetween } from "../model/handoffs";
+import { formatRef, parseRef, type Ref } from "../model/refs";
 import type { Schema } from "../model/schema";
+import { eventPages, findHandoff, findMessage, runsOfTime } from "./find-input";
 import { pathOfRef, paths } from "./paths";
 
 type RunView = Schema<"RunView">;
@@ -36,14 +40,15 @@ export async function resolveRef(ref: Ref, signal: AbortSignal): Promise<string 
 		case "edge":
 			return inRuns((run) => (run.edges[ref.id] === undefined ? null : paths.edge(run.id, ref.id)));
 		case "agentTurn":
-			return inRuns((run) => (hasTurn(run, ref.id) ? paths.agentTurn(run.id, ref.id) : null));
+			return resolveAgentTurn(ref);
 		case "artifact":
 			return inRuns((run) => pathOfArtifact(run, ref.id));
 		case "line":
-			return inRuns((run) => pathOfArtifact(run, ref.artifact));
+			return inRuns((run) => pathOfLine(run, ref));
 		case "envelope":
+			return resolveHandoff(ref, signal);
 		case "message":
-			return null;
+			return resolveMessage(ref, signal);
 	}
 }
 
@@ -82,6 +87,20 @@ async function inRuns(pathIn: (run: RunView) => string | null): Promise<string |
 	return null;
 }
 
+type RefOf<Kind extends Ref["kind"]> = Extract<Ref, { kind: Kind }>;
+
+/** A turn without a diff is found by its prompt, which its chain names. */
+async function resolveAgentTurn(ref: RefOf<"agentTurn">): Promise<string | null> {
+	const found = await inRuns((run) => (hasTurn(run, ref.id) ? paths.agentTurn(run.id, ref.id) : null));
+	if (found !== null) return found;
+	const why = await orNull(queryClient.fetchQuery(whyQuery(formatRef(ref))));
+	const files = why?.chain.map((link) => parseRef(link.ref)).filter((each) => each?.kind === "artifact") ?? [];
+	return inRuns((run) => {
+		const hasPrompt = files.some((file) => run.artifacts[file.id] !== undefined);
+		return hasPrompt ? paths.agentTurn(run.id, ref.id) : null;
+	});
+}
+
 function hasTurn(run: RunView, turn: string): boolean {
 	const isOpen = Object.values(run.nodes).some((node) => node.turnId === turn);
 	return isOpen || Object.values(run.artifacts).some((artifact) => artifact.metadata?.turnId === turn);
@@ -90,9 +109,55 @@ function hasTurn(run: RunView, turn: string): boolean {
 function pathOfArtifact(run: RunView, id: string): string | null {
 	const artifact = run.artifacts[id];
 	if (artifact === undefined) return null;
-	const turn = artifact.metadata?.turnId;
-	if (turn != null) return paths.agentTurn(run.id, turn);
-	return artifact.nodeId == null ? paths.changes(run.id) : paths.agent(run.id, artifact.nodeId, "artifacts");
+	const turn = artifact.metadata?.turnId ?? null;
+	const node = artifact.nodeId ?? null;
+	if (turn !== null) return pathOfDiff(run, node, turn, {});
+	if (node === null || run.nodes[node] === undefined) return paths.changes(run.id);
+	return paths.agent(run.id, node, "artifacts", { artifact: id });
+}
+
+/** The line in the diff that added it. */
+function pathOfLine(run: RunView, { artifact: id, path, line }: RefOf<"line">): string | null {
+	const artifact = run.artifacts[id];
+	const turn = artifact?.metadata?.turnId ?? null;
+	if (artifact === undefined || turn === null) return pathOfArtifact(run, id);
+	return pathOfDiff(run, artifact.nodeId ?? null, turn, { file: path, line });
+}
+
+/** The tab of the agent, or the page of the turn if the agent was deleted. */
+function pathOfDiff(
+	run: RunView,
+	node: string | null,
+	turn: string,
+	place: { readonly file?: string; readonly line?: number },
+): string {
+	if (node !== null && run.nodes[node] !== undefined) return paths.agent(run.id, node, "diffs", { turn, ...place });
+	return paths.agentTurn(run.id, turn, { show: "changes", ...place });
+}
+
+/** The page of the connection that carried it, else the handoffs of an agent that had it. */
+async function resolveHandoff(ref: RefOf<"envelope">, signal: AbortSignal): Promise<string | null> {
+	const sent = await findHandoff(await runsOf(ref), ref.id, eventPages(signal));
+	if (sent === null) return null;
+	const { run, found: handoff } = sent;
+	const edge = edgeBetween(run.edges, handoff.fromNodeId, handoff.toNodeId);
+	if (edge !== null) return paths.edge(run.id, edge, { handoff: ref.id });
+	const agent = [handoff.toNodeId, handoff.fromNodeId].find((id) => run.nodes[id] !== undefined);
+	return agent === undefined ? null : paths.agent(run.id, agent, "handoffs", { handoff: ref.id });
+}
+
+async function resolveMessage(ref: RefOf<"message">, signal: AbortSignal): Promise<string | null> {
+	const sent = await findMessage(await runsOf(ref), ref.id, eventPages(signal));
+	if (sent === null) return null;
+	const { run, found: message } = sent;
+	if (run.nodes[message.nodeId] === undefined) return null;
+	return paths.agent(run.id, message.nodeId, "timeline", { message: ref.id });
+}
+
+/** The runs that may have an input. */
+async function runsOf(ref: RefOf<"envelope" | "message">): Promise<RunView[]> {
+	const why = await orNull(queryClient.fetchQuery(whyQuery(formatRef(ref))));
+	return runsOfTime(await queryClient.fetchQuery(wholeRunsQuery()), why?.chain[0]?.at ?? null);
 }
 
 async function orNull<T>(wanted: Promise<T>): Promise<T | null> {

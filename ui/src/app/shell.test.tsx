@@ -76,6 +76,18 @@ describe("going to a ref", () => {
 		await vi.waitFor(() => expect(location.pathname).toBe("/history/3/turns/7"));
 	});
 
+	test("what no page shows any more is explained by its chain", async () => {
+		const text = `message:${ID}`;
+		const chain = [{ ref: text, kind: "message", summary: "please fix it", at: "2026-11-18T14:00:00Z" }];
+		answerRequests({
+			"GET /api/runs": { runs: [] },
+			[`GET /v1/refs/${encodeURIComponent(text)}/why`]: { ref: text, complete: true, chain },
+		});
+		go(text);
+		await screen.findByText("please fix it");
+		expect(screen.queryByText(/not found/i)).toBeNull();
+	});
+
 	test("what is gone or no ref is said", async () => {
 		answerRequests({});
 		go("turn:9");

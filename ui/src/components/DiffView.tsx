@@ -7,7 +7,7 @@
 
 import { useMemo, useState } from "react";
 import type { DiffFile } from "../model/diff";
-import { type DiffRow, diffRows, rowOfFile } from "../model/diff-rows";
+import { type DiffPlace, type DiffRow, diffRows, rowOfPlace } from "../model/diff-rows";
 import { formatNumberOf } from "../model/quantity";
 import { safeText } from "../model/text-safety";
 import { cx } from "./cx";
@@ -24,13 +24,15 @@ export interface DiffViewProps {
 	readonly lineRef?: (path: string, newLine: number) => string | null;
 	/** Whether a list of the files stands beside it. */
 	readonly hasTree?: boolean;
+	/** What is in view at first; the beginning unless given. */
+	readonly first?: DiffPlace | null;
 }
 
 const ROW_PX = 20;
 
-export function DiffView({ files, lineRef, hasTree = false }: DiffViewProps) {
+export function DiffView({ files, lineRef, hasTree = false, first = null }: DiffViewProps) {
 	const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
-	const [shown, setShown] = useState<string | null>(null);
+	const [shown, setShown] = useState<DiffPlace | null>(first);
 	const rows = useMemo(() => diffRows(files, folded), [files, folded]);
 	if (files.length === 0) return <p>No changes.</p>;
 	const toggle = (path: string) => {
@@ -40,13 +42,15 @@ export function DiffView({ files, lineRef, hasTree = false }: DiffViewProps) {
 	};
 	return (
 		<div className={cx(css.diff, hasTree && css.withTree)}>
-			{hasTree && <DiffFileList files={files} current={shown} onChoose={setShown} />}
+			{hasTree && (
+				<DiffFileList files={files} current={shown?.path ?? null} onChoose={(path) => setShown({ path, line: null })} />
+			)}
 			<VirtualList
 				label={`Changes in ${formatNumberOf(files.length, "file")}`}
 				items={rows}
 				itemKey={(row) => row.key}
 				estimate={ROW_PX}
-				scrollTo={shown === null ? null : rowOfFile(rows, shown)}
+				scrollTo={shown === null ? null : rowOfPlace(rows, shown)}
 				renderItem={(row) => <RowView row={row} onToggle={toggle} lineRef={lineRef} />}
 			/>
 		</div>

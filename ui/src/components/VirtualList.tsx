@@ -20,6 +20,8 @@ export interface VirtualListProps<Item> {
 	readonly onReachEnd?: () => void;
 	/** Scrolls to this item when it changes. */
 	readonly scrollTo?: number | null;
+	/** The key of an item that a link names: it comes into view once, as soon as it is there. */
+	readonly named?: string | number | null;
 	readonly className?: string;
 }
 
@@ -31,7 +33,7 @@ const END_PX = 40;
 export function VirtualList<Item>(props: VirtualListProps<Item>) {
 	const { label, items, itemKey, renderItem, estimate, followsEnd = false, scrollTo = null, className } = props;
 	const scroller = useRef<HTMLDivElement>(null);
-	const isAtEnd = useRef(true);
+	const isAtEnd = useRef(props.named == null);
 	const virtualizer = useVirtualizer({
 		count: items.length,
 		getScrollElement: () => scroller.current,
@@ -54,6 +56,7 @@ export function VirtualList<Item>(props: VirtualListProps<Item>) {
 	useEffect(() => {
 		if (scrollTo !== null) virtualizer.scrollToIndex(scrollTo, { align: "center" });
 	}, [scrollTo, virtualizer]);
+	useNamedShown(props, virtualizer);
 	return (
 		<div
 			ref={scroller}
@@ -94,6 +97,20 @@ function useReached<Item>(props: VirtualListProps<Item>, first: number | undefin
 	useEffect(() => {
 		if (isLast) onReachEnd?.();
 	}, [isLast, onReachEnd]);
+}
+
+function useNamedShown<Item>(
+	{ items, itemKey, named = null }: VirtualListProps<Item>,
+	virtualizer: Virtualizer<HTMLDivElement, Element>,
+): void {
+	const shown = useRef<Key | null>(null);
+	useEffect(() => {
+		if (named === null || shown.current === named) return;
+		const at = items.findIndex((item, index) => itemKey(item, index) === named);
+		if (at < 0) return;
+		shown.current = named;
+		virtualizer.scrollToIndex(at, { align: "center" });
+	});
 }
 
 /**

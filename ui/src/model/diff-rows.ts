@@ -44,8 +44,17 @@ function emptyReason(file: DiffFile): string {
 	}
 }
 
-/** The row of a file's header; null if it is not there. */
-export function rowOfFile(rows: readonly DiffRow[], path: string): number | null {
-	const at = rows.findIndex((row) => row.kind === "file" && row.file.path === path);
+/** A file, or a line of it. */
+export interface DiffPlace {
+	readonly path: string;
+	/** Its number in the new file; null for the file as a whole. */
+	readonly line: number | null;
+}
+
+/** The row of a line, or of the file's header if the line is not shown; null if the file is not there. */
+export function rowOfPlace(rows: readonly DiffRow[], { path, line }: DiffPlace): number | null {
+	const isLine = (row: DiffRow) => row.kind === "line" && row.file.path === path && row.line.newLine === line;
+	const lineAt = line === null ? -1 : rows.findIndex(isLine);
+	const at = lineAt >= 0 ? lineAt : rows.findIndex((row) => row.kind === "file" && row.file.path === path);
 	return at < 0 ? null : at;
 }

@@ -59,16 +59,26 @@ export type Traffic = ReadonlyMap<string, EdgeTraffic>;
 
 export const NO_TRAFFIC: EdgeTraffic = { waiting: 0, total: 0, newest: null, isNewestBack: false };
 
-/** The traffic of each edge, by the edge's id. An envelope belongs to the first edge that can carry it. */
-export function trafficOf(
-	edges: Readonly<Record<string, RunEdge>>,
-	envelopes: Readonly<Record<string, TrackedEnvelope>>,
-): Traffic {
+/** The edge that carries a handoff between two agents; null if they are not connected any more. */
+export function edgeBetween(edges: Readonly<Record<string, RunEdge>>, from: string, to: string): string | null {
+	return edgesByEnds(edges).get(`${from} ${to}`) ?? null;
+}
+
+function edgesByEnds(edges: Readonly<Record<string, RunEdge>>): ReadonlyMap<string, string> {
 	const byEnds = new Map<string, string>();
 	const all = Object.values(edges);
 	// A reply may go back over a two-way edge, but an edge of its own direction comes first.
 	for (const { id, from, to, bidirectional } of all) if (bidirectional) byEnds.set(`${to} ${from}`, id);
 	for (const { id, from, to } of all) byEnds.set(`${from} ${to}`, id);
+	return byEnds;
+}
+
+/** The traffic of each edge, by the edge's id. An envelope belongs to the first edge that can carry it. */
+export function trafficOf(
+	edges: Readonly<Record<string, RunEdge>>,
+	envelopes: Readonly<Record<string, TrackedEnvelope>>,
+): Traffic {
+	const byEnds = edgesByEnds(edges);
 	const traffic = new Map<string, EdgeTraffic & { newestSeq: number }>();
 	for (const { envelope, state, seq } of Object.values(envelopes)) {
 		const edge = byEnds.get(`${envelope.fromNodeId} ${envelope.toNodeId}`);

@@ -99,6 +99,11 @@ export interface Transcript {
 	readonly session: string | null;
 }
 
+/** The key of the row of a message or a handoff. */
+export function inputKey(id: string): string {
+	return `input ${id}`;
+}
+
 export function emptyTranscript(nodeId: string): Transcript {
 	return { nodeId, rows: [], places: new Map(), streaming: null, approvals: {}, session: null };
 }
@@ -179,7 +184,7 @@ function foldEvent(draft: TranscriptDraft, event: RunEvent): void {
 			break;
 		case "message.user":
 			draft.put({
-				...rowOf(event, `input ${event.message.id}`),
+				...rowOf(event, inputKey(event.message.id)),
 				kind: "message",
 				message: event.message,
 				readBy: null,
@@ -276,11 +281,11 @@ function putHandoff(draft: TranscriptDraft, event: RunEvent, envelope: Envelope,
 	const isOut = envelope.fromNodeId === draft.nodeId;
 	if (!isIn && !isOut) return;
 	const direction = isIn && isOut ? "self" : isIn ? "in" : "out";
-	draft.put({ ...rowOf(event, `input ${envelope.id}`), kind: "handoff", direction, envelope, state });
+	draft.put({ ...rowOf(event, inputKey(envelope.id)), kind: "handoff", direction, envelope, state });
 }
 
 function moveInput(draft: TranscriptDraft, id: string, state: EnvelopeState): void {
-	const row = draft.find(`input ${id}`);
+	const row = draft.find(inputKey(id));
 	if (row?.kind === "handoff") draft.put({ ...row, state });
 	if (row?.kind === "message") draft.put({ ...row, readBy: state.kind === "consumed" ? state.turnId : null });
 }

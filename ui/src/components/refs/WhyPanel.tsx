@@ -1,8 +1,6 @@
 /** Why something is there: its cause, the cause of that, and so on up to a person, each a chip with its own words. */
 
 import { useQuery } from "@tanstack/react-query";
-import { answer, api } from "../../api/http";
-import { keys } from "../../api/keys";
 import { parseRef } from "../../model/refs";
 import type { Schema } from "../../model/schema";
 import { Drawer } from "../Drawer";
@@ -12,6 +10,7 @@ import { Skeleton } from "../Skeleton";
 import { Time } from "../Time";
 import { RefChip } from "./RefChip";
 import css from "./WhyPanel.module.css";
+import { whyQuery } from "./why-query";
 import { closeWhy, useExplained } from "./why-store";
 
 /** The panel of the shell: shows the chain of the ref that was asked for last. */
@@ -27,10 +26,7 @@ export function WhyPanel() {
 
 /** The chain itself, for use in a page. */
 export function WhyChain({ of }: { readonly of: string }) {
-	const { data, error, isPending, refetch } = useQuery({
-		queryKey: keys.why(of),
-		queryFn: ({ signal }) => answer(api.GET("/v1/refs/{ref}/why", { params: { path: { ref: of } }, signal })),
-	});
+	const { data, error, isPending, refetch } = useQuery(whyQuery(of));
 	if (isPending) return <Skeleton label="Loading the chain" lines={6} />;
 	if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />;
 	return (

@@ -18,7 +18,7 @@ import { Time } from "../../components/Time";
 import { useQueryParam } from "../../components/useQueryParam";
 import { turnWords } from "../../model/agent-turns";
 import type { RunNode, RunState } from "../../model/run";
-import { OneTurn } from "./agent/AgentDiffs";
+import { OneTurn, useNamedPlace } from "./agent/AgentDiffs";
 import { TranscriptList } from "./agent/AgentTimeline";
 import diffs from "./agent/Diffs.module.css";
 import { PromptView } from "./agent/PromptView";
@@ -113,6 +113,7 @@ interface TurnPartProps {
 }
 
 function TurnPart({ tab, state, data: { turn, transcript } }: TurnPartProps) {
+	const first = useNamedPlace();
 	switch (tab) {
 		case "activity":
 			return (
@@ -128,7 +129,7 @@ function TurnPart({ tab, state, data: { turn, transcript } }: TurnPartProps) {
 		case "changes":
 			return (
 				<div className={diffs.frame}>
-					<OneTurn runId={state.id} turn={turn} />
+					<OneTurn runId={state.id} turn={turn} first={first} />
 				</div>
 			);
 	}

@@ -1,4 +1,4 @@
-/** What an agent changed: turn by turn, and all turns together. */
+/** What an agent changed: turn by turn, and all turns together. The URL may name a file and a line, which come into view. */
 
 import { useMemo } from "react";
 import { DiffCounts, DiffView } from "../../../components/DiffView";
@@ -10,6 +10,7 @@ import { Skeleton } from "../../../components/Skeleton";
 import { useQueryParam } from "../../../components/useQueryParam";
 import type { AgentTurn } from "../../../model/agent-turns";
 import { composeDiffs } from "../../../model/diff-compose";
+import type { DiffPlace } from "../../../model/diff-rows";
 import { formatNumberOf } from "../../../model/quantity";
 import type { Artifact, RunNode } from "../../../model/run";
 import { formatExact, parseTime } from "../../../model/time";
@@ -24,6 +25,7 @@ const ALL = "all";
 export function AgentDiffs({ node }: { readonly node: RunNode }) {
 	const { view, retry } = useEventLog(node.runId, `turns ${node.id}`, (run) => turnsOptions(run, node.id));
 	const [chosen, choose] = useQueryParam("turn");
+	const first = useNamedPlace();
 	if (view.status === "loading") return <Skeleton lines={8} />;
 	if (view.status === "failed") return <ErrorNote error={view.error} onRetry={retry} />;
 	const ended = view.state.filter((turn) => turn.diff !== null);
@@ -52,12 +54,19 @@ export function AgentDiffs({ node }: { readonly node: RunNode }) {
 				/>
 			</div>
 			{current === null ? (
-				<AllTurns artifacts={changing.flatMap(({ diff }) => diff ?? [])} />
+				<AllTurns artifacts={changing.flatMap(({ diff }) => diff ?? [])} first={first} />
 			) : (
-				<OneTurn key={current.id} runId={node.runId} turn={current} />
+				<OneTurn key={current.id} runId={node.runId} turn={current} first={first} />
 			)}
 		</div>
 	);
+}
+
+/** The file and line that the URL names. */
+export function useNamedPlace(): DiffPlace | null {
+	const [path] = useQueryParam("file");
+	const [line] = useQueryParam("line");
+	return path === null ? null : { path, line: line === null ? null : Number(line) };
 }
 
 function hasChanges({ diff }: AgentTurn): boolean {
@@ -70,8 +79,14 @@ function turnLabel(turn: AgentTurn): string {
 	return `Turn ${turn.id.slice(0, 8)} · ${when} · ${turn.diff?.metadata?.summary ?? "no changes"}`;
 }
 
+interface OneTurnProps {
+	readonly runId: string;
+	readonly turn: AgentTurn;
+	readonly first?: DiffPlace | null;
+}
+
 /** One turn's changes, with what can be done about them. */
-export function OneTurn({ runId, turn }: { readonly runId: string; readonly turn: AgentTurn }) {
+export function OneTurn({ runId, turn, first = null }: OneTurnProps) {
 	const artifact = turn.diff;
 	const { steps, isPending, error, retry } = useDiffs(artifact === null ? [] : [artifact]);
 	if (artifact === null)
@@ -87,14 +102,20 @@ export function OneTurn({ runId, turn }: { readonly runId: string; readonly turn
 					files={steps.flatMap(({ files }) => files)}
 					lineRef={(path, line) => `artifact://${artifact.id}#${path}:${line}`}
 					hasTree
+					first={first}
 				/>
 			</div>
 		</>
 	);
 }
 
+interface AllTurnsProps {
+	readonly artifacts: readonly Artifact[];
+	readonly first?: DiffPlace | null;
+}
+
 /** Several diffs as one; each added line leads to the turn that last wrote it. */
-export function AllTurns({ artifacts }: { readonly artifacts: readonly Artifact[] }) {
+export function AllTurns({ artifacts, first = null }: AllTurnsProps) {
 	const { steps, isPending, error, retry } = useDiffs(artifacts);
 	const whole = useMemo(() => composeDiffs(steps), [steps]);
 	if (isPending) return <Skeleton lines={8} />;
@@ -123,6 +144,7 @@ export function AllTurns({ artifacts }: { readonly artifacts: readonly Artifact[
 						return origin === null ? null : `artifact://${origin.id}#${path}:${origin.line}`;
 					}}
 					hasTree
+					first={first}
 				/>
 			</div>
 		</>

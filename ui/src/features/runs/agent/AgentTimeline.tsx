@@ -1,14 +1,17 @@
 /** What an agent read, thought, said and did, as it happens. */
 
-import { type ReactNode, useCallback, useRef, useState } from "react";
+import { type ReactNode, useCallback, useEffect, useRef, useState } from "react";
+import type { EventLogView } from "../../../api/event-log";
 import { Button } from "../../../components/Button";
+import { cx } from "../../../components/cx";
 import { EmptyState } from "../../../components/EmptyState";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { listBindings, useKeys } from "../../../components/keys";
 import { Skeleton } from "../../../components/Skeleton";
+import { useQueryParam } from "../../../components/useQueryParam";
 import { VirtualList } from "../../../components/VirtualList";
 import type { RunNode, RunState } from "../../../model/run";
-import type { TranscriptRow } from "../../../model/transcript";
+import { inputKey, type Transcript, type TranscriptRow } from "../../../model/transcript";
 import { timelineOptions } from "./agent-events";
 import { Composer } from "./Composer";
 import css from "./Timeline.module.css";
@@ -21,17 +24,20 @@ export function AgentTimeline({ state, node }: { readonly state: RunState; reado
 	const { view, loadOlder, retry } = useEventLog(node.runId, `timeline ${node.id}`, (run) =>
 		timelineOptions(run, node.id),
 	);
+	const named = useNamedInput(view, loadOlder);
 	return (
 		<div className={css.frame}>
 			<div className={css.list}>
-				{view.status === "loading" && <Skeleton lines={8} />}
+				{(view.status === "loading" || named.isLookedFor) && (
+					<Skeleton lines={8} {...(named.isLookedFor ? { label: "Looking for the message" } : {})} />
+				)}
 				{view.status === "failed" && <ErrorNote error={view.error} onRetry={retry} />}
 				{view.status === "shown" && view.state.rows.length === 0 && !view.hasOlder && (
 					<EmptyState title="No turn yet">
 						What this agent reads, thinks, says and does is shown here. Send it a message to begin.
 					</EmptyState>
 				)}
-				{view.status === "shown" && (view.state.rows.length > 0 || view.hasOlder) && (
+				{view.status === "shown" && !named.isLookedFor && (view.state.rows.length > 0 || view.hasOlder) && (
 					<TranscriptList
 						label={`Timeline of ${node.label}`}
 						runId={node.runId}
@@ -41,6 +47,7 @@ export function AgentTimeline({ state, node }: { readonly state: RunState; reado
 							view.hasOlder && <Earlier isPending={view.isLoadingOlder} error={view.olderError} onLoad={loadOlder} />
 						}
 						onReachStart={loadOlder}
+						named={named.key}
 						followsEnd
 					/>
 				)}
@@ -48,6 +55,18 @@ export function AgentTimeline({ state, node }: { readonly state: RunState; reado
 			<Composer node={node} />
 		</div>
 	);
+}
+
+/** The message that the URL names. It may be older than what is there, so earlier pages are fetched until it is found. */
+function useNamedInput(view: EventLogView<Transcript>, loadOlder: () => void) {
+	const [message] = useQueryParam("message");
+	const key = message === null ? null : inputKey(message);
+	const isMissing = key !== null && view.status === "shown" && !view.state.rows.some((row) => row.key === key);
+	const isLookedFor = isMissing && view.hasOlder && view.olderError === null;
+	useEffect(() => {
+		if (isLookedFor) loadOlder();
+	});
+	return { key, isLookedFor };
 }
 
 interface EarlierProps {
@@ -76,6 +95,8 @@ export interface TranscriptListProps {
 	readonly first?: ReactNode;
 	readonly onReachStart?: () => void;
 	readonly followsEnd?: boolean;
+	/** The key of the row that a link named. */
+	readonly named?: string | null;
 }
 
 /** The rows of a transcript in a list of which only the visible part is in the document. */
@@ -87,6 +108,7 @@ export function TranscriptList({
 	first,
 	onReachStart,
 	followsEnd = false,
+	named = null,
 }: TranscriptListProps) {
 	const frame = useRef<HTMLDivElement>(null);
 	const { opened, toggle } = useOpened();
@@ -102,9 +124,10 @@ export function TranscriptList({
 				itemKey={(row) => row.key}
 				estimate={ROW_PX}
 				followsEnd={followsEnd}
+				named={named}
 				{...(onReachStart === undefined ? {} : { onReachStart })}
 				renderItem={(row, at) => (
-					<div className={css.row}>
+					<div className={cx(css.row, row.key === named && css.named)} aria-current={row.key === named || undefined}>
 						{at === 0 && first}
 						<TimelineRow runId={runId} row={row} nodes={nodes} isOpen={opened.has(row.key)} onToggle={toggle} />
 					</div>

@@ -5,6 +5,7 @@ import { cx } from "../../../components/cx";
 import { listBindings, useKeys } from "../../../components/keys";
 import { RefChip } from "../../../components/refs/RefChip";
 import { Time } from "../../../components/Time";
+import { useQueryParam } from "../../../components/useQueryParam";
 import { VirtualList } from "../../../components/VirtualList";
 import type { EnvelopeState, RunNode, TrackedEnvelope } from "../../../model/run";
 import { useOpened } from "./AgentTimeline";
@@ -20,7 +21,9 @@ export interface HandoffListProps {
 
 const ROW_PX = 110;
 
+/** The URL may name a handoff, which comes into view and is marked. */
 export function HandoffList({ label, handoffs, nodes }: HandoffListProps) {
+	const [named] = useQueryParam("handoff");
 	const frame = useRef<HTMLDivElement>(null);
 	const { opened, toggle } = useOpened();
 	useKeys(
@@ -34,9 +37,11 @@ export function HandoffList({ label, handoffs, nodes }: HandoffListProps) {
 				items={handoffs}
 				itemKey={({ envelope }) => envelope.id}
 				estimate={ROW_PX}
+				named={named}
 				renderItem={({ envelope, state }) => (
 					<article
-						className={cx(css.handoff, isResting(state) && css.resting)}
+						className={cx(css.handoff, isResting(state) && css.resting, envelope.id === named && css.named)}
+						aria-current={envelope.id === named || undefined}
 						data-item=""
 						data-ref={`envelope:${envelope.id}`}
 						tabIndex={-1}

@@ -76,5 +76,5 @@ export function DiffBadge({ runId, turn }: { readonly runId: string; readonly tu
 
 /** An agent's diffs with this turn chosen. */
 export function diffPath(runId: string, nodeId: string, turnId: string): string {
-	return `${paths.agent(runId, nodeId, "diffs")}?turn=${encodeURIComponent(turnId)}`;
+	return paths.agent(runId, nodeId, "diffs", { turn: turnId });
 }
