@@ -8,5 +8,7 @@ export default defineConfig({
 		fileParallelism: false,
 		testTimeout: 180_000,
 		hookTimeout: 180_000,
+		// A busy machine is slow. The default of a second would make tests fail by chance.
+		expect: { poll: { timeout: 15_000 } },
 	},
 });

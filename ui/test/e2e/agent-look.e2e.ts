@@ -4,7 +4,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
 	agentPath,
@@ -15,9 +14,8 @@ import {
 	makeShopRun,
 	scriptedConfig,
 } from "./agent-runs.ts";
-import { type Harness, startHarness } from "./harness.ts";
+import { BINARY, type Harness, startHarness } from "./harness.ts";
 
-const BINARY = process.env.TURNKEEP_BIN ?? fileURLToPath(new URL("../../../target/debug/turnkeep", import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const scripts = mkdtempSync(join(tmpdir(), "turnkeep-scripts-"));

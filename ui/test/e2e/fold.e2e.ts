@@ -7,15 +7,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { applyEvents, emptyRun, type RunEvent, type RunState } from "../../src/model/run.ts";
 import type { Schema } from "../../src/model/schema.ts";
 import { type MadeRun, makeConflictRun, makeShopRun, scriptedConfig } from "./agent-runs.ts";
-import { type Harness, startHarness } from "./harness.ts";
-
-const SCRIPTED =
-	process.env.TURNKEEP_AGENT_SCRIPT ?? join(import.meta.dirname, "../../../target/debug/turnkeep-agent-script");
+import { BINARY, type Harness, startHarness } from "./harness.ts";
 
 let harness: Harness;
 const dir = mkdtempSync(join(tmpdir(), "turnkeep-fold-"));
 beforeAll(async () => {
-	harness = await startHarness({ config: scriptedConfig(dir, SCRIPTED) });
+	harness = await startHarness({ config: scriptedConfig(dir, BINARY) });
 });
 afterAll(async () => {
 	await harness?.stop();

@@ -18,7 +18,8 @@ import { serverProxy } from "../../build/server-proxy.ts";
 
 const UI_DIR = fileURLToPath(new URL("../..", import.meta.url));
 const OUT_DIR = join(UI_DIR, "test/e2e/out");
-const BINARY = process.env.TURNKEEP_BIN ?? join(UI_DIR, "../target/debug/turnkeep");
+/** The program. Called by the name `turnkeep-agent-script`, it is the scripted agent. */
+export const BINARY = process.env.TURNKEEP_BIN ?? join(UI_DIR, "../target/debug/turnkeep");
 const DIST = process.env.UI_DIST ?? join(UI_DIR, "dist");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const START_MS_MAX = 30_000;
@@ -77,7 +78,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 	const token = (await readFile(join(dataDir, "token"), "utf8")).trim();
 	const isEmbedded = process.env.UI_EMBEDDED === "1";
 	const ui = isEmbedded ? { url: server.url, close: async () => undefined } : await serveUi(server.url, token);
-	const browser = await chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+	const browser = await launchBrowser();
 	const { context, page, consoleErrors } = await openWindow(browser, ui.url, options);
 	if (isEmbedded) await page.goto(`/?token=${token}`);
 	return {
@@ -195,14 +196,21 @@ function addressOf(address: unknown): string {
 	throw new Error("the UI's server has no address");
 }
 
-async function openWindow(browser: Browser, baseURL: string, options: HarnessOptions) {
+export function launchBrowser(): Promise<Browser> {
+	return chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox"] });
+}
+
+/** A window of its own, and the errors of its console. */
+export async function openWindow(browser: Browser, baseURL: string, options: HarnessOptions) {
 	const { viewport = { width: 1280, height: 800 }, colorScheme = "light" } = options;
 	const context = await browser.newContext({ baseURL, viewport, colorScheme });
 	context.setDefaultTimeout(PAGE_MS_MAX);
 	const page = await context.newPage();
 	const consoleErrors: string[] = [];
 	page.on("console", (message) => {
-		if (message.type() === "error") consoleErrors.push(`${page.url()}: ${message.text()}`);
+		// The UI asks whether the server is a demo, and the browser logs the 404 of every other server.
+		if (message.type() !== "error" || message.location().url.endsWith("/v1/demo")) return;
+		consoleErrors.push(`${page.url()}: ${message.text()}`);
 	});
 	page.on("pageerror", (error) => consoleErrors.push(`${page.url()}: ${error.message}`));
 	return { context, page, consoleErrors };

@@ -4,12 +4,10 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { makeRepository, until } from "./agent-runs.ts";
-import { type Harness, startHarness } from "./harness.ts";
+import { BINARY, type Harness, startHarness } from "./harness.ts";
 
-const BINARY = process.env.TURNKEEP_BIN ?? fileURLToPath(new URL("../../../target/debug/turnkeep", import.meta.url));
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 const SCRIPT = `

@@ -1,47 +1,23 @@
 /** Wrapped terminals in a real browser: a real bash in a pseudo terminal, its captured turns, and its shared screen. */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname } from "node:path";
-import { fileURLToPath } from "node:url";
+import type { ChildProcess } from "node:child_process";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { type Harness, startHarness } from "./harness.ts";
-
-const BINARY = process.env.TURNKEEP_BIN ?? fileURLToPath(new URL("../../../target/debug/turnkeep", import.meta.url));
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+import { axeFaults } from "./page-checks.ts";
+import { sessionCalled, wrapTerminal } from "./terminals.ts";
 
 let harness: Harness;
 const terminals: ChildProcess[] = [];
 
-interface SessionList {
-	readonly sessions: readonly { session: string; name?: string; turns: number; state?: string; connected: boolean }[];
-}
-
-/** Wraps a program in a pseudo terminal, which `script` makes. What is written to its standard input is typed. */
+/** Wraps a program until the tests end. */
 function wrap(args: readonly string[]): ChildProcess {
-	const command = [BINARY, "wrap", "--data", harness.dataDir, ...args].join(" ");
-	const env = { ...process.env, HOME: harness.workDir, XDG_RUNTIME_DIR: dirname(harness.dataDir), TERM: "xterm" };
-	const child = spawn("script", ["-qfec", command, "/dev/null"], { env, stdio: ["pipe", "pipe", "ignore"] });
-	child.stdout?.resume();
-	terminals.push(child);
-	return child;
+	const terminal = wrapTerminal(harness, args);
+	terminals.push(terminal);
+	return terminal;
 }
 
-const sessionCalled = async (name: string) =>
-	(await harness.api<SessionList>("/v1/sessions")).sessions.find((each) => each.name === name);
-const turnsOf = async (name: string) => (await sessionCalled(name))?.turns ?? -1;
-const seriousFaults = async () => {
-	await harness.page.evaluate(AXE);
-	return harness.page.evaluate(async () => {
-		const { axe } = window as unknown as {
-			axe: { run(): Promise<{ violations: { id: string; impact: string | null; nodes: { html: string }[] }[] }> };
-		};
-		const { violations } = await axe.run();
-		const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
-		return serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
-	});
-};
+const called = (name: string) => sessionCalled(harness, name);
+const turnsOf = async (name: string) => (await called(name))?.turns ?? -1;
 
 beforeAll(async () => {
 	harness = await startHarness();
@@ -60,7 +36,7 @@ test("a wrapped terminal appears by itself, and its captured turns with their te
 	const { page } = harness;
 	const review = wrap(["--share", "--name", "review", "--", "bash", "--norc"]);
 	await page.getByRole("link", { name: "review" }).waitFor();
-	await expect.poll(async () => (await sessionCalled("review"))?.state, { timeout: 10_000 }).toBe("ready");
+	await expect.poll(async () => (await called("review"))?.state, { timeout: 10_000 }).toBe("ready");
 	review.stdin?.write("printf '<script>alert(1)</script> \\342\\200\\256evil\\n'\n");
 	await expect.poll(() => turnsOf("review"), { timeout: 10_000 }).toBe(1);
 	await page.getByRole("link", { name: "review" }).click();
@@ -109,7 +85,7 @@ test("a shared terminal shows its screen and what comes; a private one says how 
 	await page.keyboard.type("exit\n");
 	await harness.open("/sessions/notes?view=terminal");
 	await page.getByText("This terminal is private").waitFor();
-	expect((await sessionCalled("review"))?.connected).toBe(true);
+	expect((await called("review"))?.connected).toBe(true);
 });
 
 test("a session that does not exist is not found", async () => {
@@ -117,13 +93,11 @@ test("a session that does not exist is not found", async () => {
 	await harness.page.getByRole("heading", { name: "Not found" }).waitFor();
 });
 
-test.each(["light", "dark"] as const)("in %s, axe finds nothing serious", async (colorScheme) => {
-	const { page } = harness;
-	await page.emulateMedia({ colorScheme });
+test("in both themes, axe finds nothing serious", async () => {
 	for (const path of ["/sessions", "/sessions/review", "/sessions/review?view=terminal", "/sessions/review/turns/1"]) {
 		await harness.open(path);
 		await harness.connected();
-		expect(await seriousFaults(), path).toEqual([]);
+		expect(await axeFaults(harness.page), path).toEqual([]);
 	}
 	expect(harness.consoleErrors).toEqual([]);
 });
