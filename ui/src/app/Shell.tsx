@@ -1,4 +1,4 @@
-/** The frame around every screen: rail, top bar, drawer, search, keys, live regions. */
+/** The frame around every screen: rail, top bar, drawer, search, keys, live regions, and the tour of a demo. */
 
 import { type ReactNode, useEffect, useRef, useState } from "react";
 import { usePathname } from "wouter/use-browser-location";
@@ -15,6 +15,7 @@ import { SearchDialog } from "./SearchDialog";
 import css from "./Shell.module.css";
 import { Toasts } from "./Toasts";
 import { TopBar } from "./TopBar";
+import { Tour } from "./tour/Tour";
 import { useShellKeys } from "./useShellKeys";
 
 export function Shell({ place, children }: { readonly place: PlaceId | null; readonly children: ReactNode }) {
@@ -43,6 +44,7 @@ export function Shell({ place, children }: { readonly place: PlaceId | null; rea
 			</div>
 			<DrawerColumn />
 			<WhyPanel />
+			<Tour />
 			<SearchDialog isOpen={dialog === "search"} onClose={close} />
 			<KeysDialog isOpen={dialog === "keys"} onClose={close} />
 			<Toasts />

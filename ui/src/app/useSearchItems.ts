@@ -10,6 +10,7 @@ import type { SearchItem, SearchQuery } from "../model/search";
 import { firstLine } from "../model/text-safety";
 import { pathOfRef, paths, SYSTEM_PAGES } from "./paths";
 import { PLACES } from "./places";
+import { useTourItems } from "./tour/useTourItems";
 
 export interface FoundItem extends SearchItem {
 	readonly does: { readonly kind: "open"; readonly path: string } | { readonly kind: "run"; readonly run: () => void };
@@ -37,8 +38,10 @@ export function useSearchItems(query: SearchQuery): FoundItem[] {
 	const { data: sessions } = useQuery(sessionsQuery());
 	const { data: worlds = [] } = useQuery(worldsQuery());
 	const { data: types = [] } = useQuery(typesQuery());
+	const tour = useTourItems();
 	return [
 		...query.refs.map(openItem),
+		...tour,
 		...ACTIONS,
 		...runs.flatMap(runItems),
 		...(sessions ?? []).map(sessionItem),

@@ -80,7 +80,8 @@ function areLettersOn(key: string): boolean {
 	return key.length > 1 || preferencesStore.getState().letters;
 }
 
-function isDialogOpen(): boolean {
+/** Whether a dialog or a menu has the keys. */
+export function isDialogOpen(): boolean {
 	return document.querySelector('[role="dialog"], [role="alertdialog"], [role="menu"]') !== null;
 }
 

@@ -37,6 +37,7 @@ export function HistoryActions({ lineage, related }: HistoryActionsProps) {
 			)}
 			<Button
 				icon="fork"
+				data-tour="fork"
 				blocked={block ?? (head_turn_id === "0" ? "It has no turn to start from" : null)}
 				onClick={() => setForking(true)}
 			>

@@ -57,7 +57,7 @@ function NothingFits() {
 function FirstVisit() {
 	return (
 		<div className={css.doors}>
-			<p>Questions and approvals of your agents will wait here. Three ways to begin:</p>
+			<p>Questions and approvals of your agents will wait here. Three ways to begin, and a demo:</p>
 			<section>
 				<h2>
 					<Link href={paths.newRun()}>Start a run</Link>
@@ -76,6 +76,11 @@ function FirstVisit() {
 					<Link href={paths.ledgers()}>Open a ledger</Link>
 				</h2>
 				<p>Give a team of agents one history that they can cite and never change.</p>
+			</section>
+			<section>
+				<h2>Show me the demo</h2>
+				<p>Scripted agents work on a small repository. It needs no key, and a tour of seven steps explains it.</p>
+				<CommandLine command="turnkeep up --demo" />
 			</section>
 		</div>
 	);

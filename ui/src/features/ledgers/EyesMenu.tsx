@@ -21,7 +21,11 @@ export function EyesMenu({ eyes, ledger, people, auditBlock = null, onChange }: 
 	const now = { operator, audit: "audit", person: eyes.kind === "person" ? name(eyes.person) : "" }[eyes.kind];
 	return (
 		<Menu
-			trigger={<Button icon="person">{`Seeing as: ${now} ▾`}</Button>}
+			trigger={
+				<Button icon="person" data-tour="eyes">
+					{`Seeing as: ${now} ▾`}
+				</Button>
+			}
 			actions={[
 				{ label: operator, onSelect: () => onChange({ kind: "operator" }) },
 				{

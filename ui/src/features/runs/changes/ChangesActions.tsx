@@ -82,7 +82,13 @@ function ApplyButton({ state, changes: { waiting }, apply }: ChangesActionsProps
 	const where = cwd === null ? "" : ` to ${shortPath(cwd)}`;
 	return (
 		<>
-			<Button look="primary" blocked={reason} isPending={apply.isPending} onClick={() => setAsking(true)}>
+			<Button
+				look="primary"
+				data-tour="apply"
+				blocked={reason}
+				isPending={apply.isPending}
+				onClick={() => setAsking(true)}
+			>
 				{`${name}${where}`}
 			</Button>
 			<ConfirmDialog
