@@ -405,7 +405,7 @@ pub(crate) fn answer_unchanged(state: &State, reason: NoChange) -> Result<Outcom
 fn repeat_created(state: &State, entry: KeyEntry) -> Outcome {
     let context = ContextId::new(entry.first).expect("a key stands for a real context");
     // The base, not the head: the head may have moved since, and a repeat gets the first answer.
-    let [_, created_at, base] = state.contexts.get(entry.first - 1).unwrap_or_default();
+    let [_, created_at, base, ..] = state.contexts.get(entry.first - 1).unwrap_or_default();
     let head = TurnId::new(base);
     let head_depth = head
         .and_then(|turn| state.turn(turn))

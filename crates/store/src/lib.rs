@@ -13,6 +13,8 @@ mod checkpoint;
 pub mod command;
 mod decide;
 pub mod event;
+mod feed_cursor;
+mod feed_index;
 mod fs_roots;
 mod hash_index;
 mod keys;
@@ -37,6 +39,7 @@ pub use command::{
     NewTurn, Outcome, Refusal,
 };
 pub use event::{Event, EventKind};
+pub use feed_cursor::FeedCursor;
 pub use fs_roots::FsRoot;
 pub use read::{Context, LostTurn, Payload, ReadError, Turn};
 pub use recovery::LostIds;

@@ -203,7 +203,7 @@ pub(crate) struct StoreReader<'a> {
 
 impl StoreReader<'_> {
     pub(crate) fn context(&self, id: ContextId) -> Result<Context, ReadError> {
-        let [head, created_at, base] = self
+        let [head, created_at, base, ..] = self
             .state
             .contexts
             .get(id.get() - 1)

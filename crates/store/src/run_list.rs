@@ -8,6 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::table::Table;
 
+// The words of a run.
+const BEGIN: usize = 0;
+const FIRST: usize = 1;
+
 /// The list.
 pub(crate) struct RunList {
     /// The index at which a run begins, and its first number.
@@ -47,18 +51,41 @@ impl RunList {
         if at >= self.len() {
             return None;
         }
-        // Binary search for the last run that begins at or before `at`.
+        let [begin, first] = self.runs.get(self.last_run_up_to(BEGIN, at)?)?;
+        Some(first.wrapping_add(at - begin))
+    }
+
+    /// Counts the numbers that are at most `number`. Only for a list whose numbers never descend.
+    pub(crate) fn count_up_to(&self, number: u64) -> u64 {
+        // Before the runs: a run that the writer adds meanwhile must not lengthen the one before.
+        let len = self.len();
+        let run = self.last_run_up_to(FIRST, number);
+        let Some((run, [begin, first])) = run.and_then(|run| Some((run, self.runs.get(run)?)))
+        else {
+            return 0;
+        };
+        let end = self.runs.read_word(run + 1, BEGIN).unwrap_or(len);
+        (begin + (number - first) + 1).min(end).min(len)
+    }
+
+    /// Searches for the last run whose word in this column is at most `number`.
+    fn last_run_up_to(&self, column: usize, number: u64) -> Option<u64> {
         let (mut low, mut high) = (0, self.runs.len());
-        while high - low > 1 {
+        while low < high {
             let middle = low.midpoint(high);
-            if self.runs.read_word(middle, 0)? <= at {
-                low = middle;
+            if self.runs.read_word(middle, column)? <= number {
+                low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        let [begin, first] = self.runs.get(low)?;
-        Some(first.wrapping_add(at - begin))
+        low.checked_sub(1)
+    }
+
+    /// How many runs the list takes, at 16 bytes each.
+    #[cfg(test)]
+    pub(crate) fn runs(&self) -> u64 {
+        self.runs.len()
     }
 }
 
@@ -76,7 +103,22 @@ mod tests {
             let read: Vec<_> = (0..runs.len()).map_while(|at| runs.get(at)).collect();
             assert_eq!(read, numbers[..=len]);
         }
-        assert_eq!(runs.runs.len(), 5);
+        assert_eq!(runs.runs(), 5);
+    }
+
+    #[test]
+    fn numbers_up_to_a_number_are_counted_across_runs_and_repeats() {
+        let numbers = [3, 4, 5, 5, 5, 9, 10, 20];
+        let runs = RunList::new();
+        for len in 0..=numbers.len() {
+            for number in 0..25 {
+                let count = numbers[..len].iter().filter(|n| **n <= number).count();
+                assert_eq!(runs.count_up_to(number), count as u64, "{number} of {len}");
+            }
+            if let Some(next) = numbers.get(len) {
+                runs.push(*next);
+            }
+        }
     }
 
     #[test]

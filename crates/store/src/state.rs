@@ -15,6 +15,7 @@ use turnkeep_types::{BlobHash, BlobPrefix, Compression, ContextId, Timestamp, Tu
 
 use crate::command::Labels;
 use crate::event::{Event, EventKind};
+use crate::feed_index::FeedIndex;
 use crate::fs_roots::FsSpans;
 use crate::hash_index::HashIndex;
 use crate::keys::KeyDigest;
@@ -25,8 +26,8 @@ use crate::table::{List, Table};
 /// All tables and indexes of one store.
 pub(crate) struct State {
     pub(crate) turns: Table<6>,
-    /// Head, creation time, base turn.
-    pub(crate) contexts: Table<3>,
+    /// Head, creation time, base turn, and the two words that `feed_index` describes.
+    pub(crate) contexts: Table<5>,
     pub(crate) blobs: Table<7>,
     /// Two words of key digest, the request's digest, first id and count.
     pub(crate) keys: Table<4>,
@@ -34,6 +35,7 @@ pub(crate) struct State {
     pub(crate) fs_roots: Table<2>,
     pub(crate) fs_spans: FsSpans,
     pub(crate) events: RunList,
+    pub(crate) feed_index: FeedIndex,
     pub(crate) declared: List<Declared>,
     pub(crate) labels: RwLock<HashMap<ContextId, Arc<Labels>>>,
     pub(crate) registry: ArcSwap<Registry>,
@@ -48,6 +50,8 @@ pub(crate) struct State {
     blob_index: HashIndex,
     key_index: HashIndex,
     fs_index: HashIndex,
+    #[cfg(any(test, feature = "dev"))]
+    pub(crate) feed_steps: AtomicU64,
 }
 
 /// Stored as a context's base turn if the record that created the context was lost to damage.
@@ -193,13 +197,37 @@ mod event_kind {
 }
 
 /// An event as the table holds it.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EventRow {
     Turn(TurnId),
     Context(ContextId),
     Fs(TurnId),
     /// The bundle's number in the order of publication, from 0.
     Bundle(u64),
+}
+
+impl EventRow {
+    fn to_word(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Turn(id) => (event_kind::TURN, id.get()),
+            Self::Context(id) => (event_kind::CONTEXT, id.get()),
+            Self::Fs(id) => (event_kind::FS, id.get()),
+            Self::Bundle(number) => (event_kind::BUNDLE, number),
+        };
+        // Consecutive turns give consecutive numbers, which `RunList` stores as one run.
+        (kind << 60) | number
+    }
+
+    fn from_word(word: u64) -> Option<Self> {
+        let number = word & ((1 << 60) - 1);
+        Some(match word >> 60 {
+            event_kind::TURN => Self::Turn(TurnId::new(number)?),
+            event_kind::CONTEXT => Self::Context(ContextId::new(number)?),
+            event_kind::FS => Self::Fs(TurnId::new(number)?),
+            event_kind::BUNDLE => Self::Bundle(number),
+            _ => return None,
+        })
+    }
 }
 
 impl State {
@@ -212,6 +240,7 @@ impl State {
             fs_roots: Table::new(),
             fs_spans: FsSpans::new(),
             events: RunList::new(),
+            feed_index: FeedIndex::new(),
             declared: List::new(),
             labels: RwLock::default(),
             registry: ArcSwap::from_pointee(Registry::default()),
@@ -224,6 +253,8 @@ impl State {
             blob_index: HashIndex::new(),
             key_index: HashIndex::new(),
             fs_index: HashIndex::new(),
+            #[cfg(any(test, feature = "dev"))]
+            feed_steps: AtomicU64::new(0),
         }
     }
 
@@ -362,8 +393,8 @@ impl State {
         let is_lost = base == CREATION_LOST;
         self.lost_contexts
             .fetch_add(u64::from(is_lost), Ordering::Relaxed);
-        self.contexts
-            .push([if is_lost { 0 } else { base }, created_at.0, base])
+        let head = if is_lost { 0 } else { base };
+        self.contexts.push([head, created_at.0, base, 0, 0])
     }
 
     pub(crate) fn find_key(&self, KeyDigest([a, b]): KeyDigest) -> Option<KeyEntry> {
@@ -438,28 +469,47 @@ impl State {
             .insert(context, labels);
     }
 
+    /// Adds an event of a row that exists. Only the writer may call this.
     pub(crate) fn add_event(&self, event: EventRow) {
-        let (kind, number) = match event {
-            EventRow::Turn(id) => (event_kind::TURN, id.get()),
-            EventRow::Context(id) => (event_kind::CONTEXT, id.get()),
-            EventRow::Fs(id) => (event_kind::FS, id.get()),
-            EventRow::Bundle(number) => (event_kind::BUNDLE, number),
-        };
-        // Consecutive turns give consecutive numbers, which `RunList` stores as one run.
-        self.events.push((kind << 60) | number);
+        let added = self.index_and_push(event);
+        assert!(added.is_some(), "an event follows its row");
+    }
+
+    /// Adds an event of a checkpoint file; `None` if it names no row or is out of order.
+    pub(crate) fn restore_event(&self, word: u64) -> Option<()> {
+        self.index_and_push(EventRow::from_word(word)?)
+    }
+
+    fn index_and_push(&self, event: EventRow) -> Option<()> {
+        // The index first: a reader looks in it only up to the published length.
+        self.feed_index.add(self, self.events.len() + 1, event)?;
+        self.events.push(event.to_word());
+        Some(())
     }
 
     pub(crate) fn event(&self, position: u64) -> Option<Event> {
+        self.count_feed_step();
         let word = self.events.get(position.checked_sub(1)?)?;
-        let number = word & ((1 << 60) - 1);
-        let kind = match word >> 60 {
-            event_kind::TURN => EventKind::TurnAppended(TurnId::new(number)?),
-            event_kind::CONTEXT => EventKind::ContextCreated(ContextId::new(number)?),
-            event_kind::FS => EventKind::FsAttached(TurnId::new(number)?),
-            _ => EventKind::RegistryPut(find_bundle(&self.registry.load(), number)?.id.clone()),
+        let kind = match EventRow::from_word(word)? {
+            EventRow::Turn(id) => EventKind::TurnAppended(id),
+            EventRow::Context(id) => EventKind::ContextCreated(id),
+            EventRow::Fs(id) => EventKind::FsAttached(id),
+            EventRow::Bundle(number) => {
+                EventKind::RegistryPut(find_bundle(&self.registry.load(), number)?.id.clone())
+            }
         };
         Some(Event { position, kind })
     }
+
+    /// Counts an event or a turn that a reader of the feed looks at. Tests compare the counts.
+    #[cfg(any(test, feature = "dev"))]
+    pub(crate) fn count_feed_step(&self) {
+        self.feed_steps.fetch_add(1, Ordering::Relaxed);
+    }
+
+    #[cfg(not(any(test, feature = "dev")))]
+    #[expect(clippy::unused_self, reason = "tests count here")]
+    pub(crate) fn count_feed_step(&self) {}
 }
 
 /// Spreads dense numbers over all bits: the index takes its shard from the top ones. The factor is

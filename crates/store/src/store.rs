@@ -18,6 +18,7 @@ use crate::acknowledged::{Acknowledged, AcknowledgedFile};
 use crate::checkpoint::{self, Checkpointer};
 use crate::command::{Command, Outcome, Refusal};
 use crate::event::Event;
+use crate::feed_cursor::FeedCursor;
 use crate::fs_roots::FsRoot;
 use crate::read::{Context, Payload, ReadError, StoreReader, Turn};
 use crate::recovery::{self, LostIds, Opened};
@@ -412,6 +413,25 @@ impl Store {
     /// The event at a position; `None` beyond the end.
     pub fn event(&self, position: u64) -> Option<Event> {
         self.0.state.event(position)
+    }
+
+    /// Reads all events after a position.
+    pub fn feed(&self, after: u64) -> FeedCursor {
+        FeedCursor::of_all(self.0.state.clone(), after)
+    }
+
+    /// Reads the events of some contexts after a position: their creations, the turns that were
+    /// appended to them, and the roots that were attached to these turns later. The context of a
+    /// lost turn is unknown, so the events of lost turns are included too. The cost depends on
+    /// these events, not on all events of the store.
+    pub fn feed_of(&self, contexts: &[ContextId], after: u64) -> FeedCursor {
+        FeedCursor::of_contexts(self.0.state.clone(), contexts, after)
+    }
+
+    /// How many events and turns the readers of the feed have looked at so far.
+    #[cfg(any(test, feature = "dev"))]
+    pub fn feed_steps(&self) -> u64 {
+        self.0.state.feed_steps.load(Relaxed)
     }
 
     /// The last event's position, 0 for none.

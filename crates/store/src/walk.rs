@@ -49,6 +49,28 @@ pub(crate) fn find_at_depth(state: &State, turn: TurnId, depth: u32) -> Option<T
     (row.depth == depth || row.lost).then_some(at)
 }
 
+/// Finds the oldest ancestor of `turn` that has a property, or `turn` itself if its parent lacks the
+/// property. No turn above one that lacks it may have it.
+pub(crate) fn find_oldest(
+    state: &State,
+    turn: TurnId,
+    has_property: impl Fn(TurnId, &TurnRow) -> bool,
+) -> Option<(TurnId, TurnRow)> {
+    let (mut at, mut row) = (turn, state.turn(turn)?);
+    loop {
+        // The jump first, because it leads further.
+        let ways = [TurnId::new(row.jump), row.parent];
+        let next = ways.into_iter().flatten().find_map(|id| {
+            let row = state.turn(id).filter(|_| id != at)?;
+            has_property(id, &row).then_some((id, row))
+        });
+        let Some(next) = next else {
+            return Some((at, row));
+        };
+        (at, row) = next;
+    }
+}
+
 /// How many turns `find_newest_before_lost` examines. Bounds the cost of an error message.
 const EARLIER_TURNS_MAX: u64 = 1 << 20;
 

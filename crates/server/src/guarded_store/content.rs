@@ -14,7 +14,7 @@ use serde_json::json;
 use turnkeep_ledger::fact::{AuditLine, Fact};
 use turnkeep_ledger::log::FoundWorld;
 use turnkeep_ledger::{Principal, log, record};
-use turnkeep_store::{Context, Event, Payload, ReadError, Store, Turn, archive};
+use turnkeep_store::{Context, Event, FeedCursor, Payload, ReadError, Store, Turn, archive};
 use turnkeep_types::{BlobHash, ContextId, TurnId};
 
 use super::GuardedStore;
@@ -33,6 +33,14 @@ impl ContentReader {
 
     pub(crate) fn blob(&self, hash: BlobHash) -> Result<Payload, ReadError> {
         self.0.blob(hash)
+    }
+
+    /// Reads the events of a context, or of all contexts, after a position.
+    pub(crate) fn feed(&self, context: Option<ContextId>, after: u64) -> FeedCursor {
+        match context {
+            Some(context) => self.0.feed_of(&[context], after),
+            None => self.0.feed(after),
+        }
     }
 
     /// The event at a position.

@@ -1,5 +1,8 @@
 //! The event feed as server-sent events: the server replays from a position and then follows.
 //!
+//! The store finds the events of one context without reading those of the others. A feed that waits
+//! for news of its context is woken by every commit, but then looks only at its own context.
+//!
 //! The feed of all contexts also carries notices for the owner (`notices`). A notice tells the client
 //! to read an object again. Notices have no id and are never replayed, because a client that was away
 //! reads everything again.
@@ -9,7 +12,8 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::response::Response;
-use turnkeep_store::{Event, EventKind};
+use tokio::sync::watch;
+use turnkeep_store::{Event, EventKind, FeedCursor};
 use turnkeep_types::{ContextId, TurnId};
 use turnkeep_wire::{ErrorCode, json};
 
@@ -23,8 +27,8 @@ use crate::shared::Shared;
 
 /// A chunk is sent when it is this long.
 const CHUNK_BYTES: usize = 16 << 10;
-/// Events that the feed examines before it lets other tasks run.
-const SCAN_EVENTS_MAX: usize = 1024;
+/// Events that the feed reads before it lets other tasks run.
+const READ_EVENTS_MAX: usize = 1024;
 
 /// All events of the store.
 #[utoipa::path(get, path = "/v1/events", tag = "events",
@@ -85,9 +89,8 @@ fn stream(
     let feed = |sender| {
         Feed {
             shared: Arc::clone(shared),
+            events: content.feed(context, after),
             content,
-            context,
-            position: after,
             notices,
             sender,
         }
@@ -111,9 +114,7 @@ fn start_position(query: EventsQuery, headers: &HeaderMap) -> Result<Option<u64>
 struct Feed {
     shared: Arc<Shared>,
     content: ContentReader,
-    context: Option<ContextId>,
-    /// The last event that the feed examined.
-    position: u64,
+    events: FeedCursor,
     /// Notices, for the feed of all contexts.
     notices: Option<Notices>,
     sender: Sender,
@@ -137,12 +138,9 @@ impl Feed {
                 tokio::task::yield_now().await;
                 continue;
             }
-            // An event that was appended since `fill` wakes this at once: the condition is checked
-            // against the last position, not against the time of the wait.
-            let seen = self.position;
             tokio::select! {
                 () = self.sender.closed() => return,
-                moved = positions.wait_for(|last| *last > seen) => if moved.is_err() { return },
+                news = wait_for_news(&mut self.events, &mut positions) => if news.is_err() { return },
                 notices = due_notices(self.notices.as_mut()) => notices.push_due(&mut chunk),
                 () = tokio::time::sleep(period) => chunk.push_str(sse::PING),
             }
@@ -151,18 +149,34 @@ impl Feed {
 
     /// Adds events to a chunk. Returns whether there are no more for now.
     fn fill(&mut self, chunk: &mut String) -> bool {
-        let content = &self.content;
-        for _ in 0..SCAN_EVENTS_MAX {
+        let last = self.content.last_position();
+        for _ in 0..READ_EVENTS_MAX {
             if chunk.len() >= CHUNK_BYTES {
                 return false;
             }
-            let Some(event) = content.event(self.position + 1) else {
+            let Some(event) = self.events.next_up_to(last) else {
                 return true;
             };
-            self.position = event.position;
-            push_event(chunk, content, &event, self.context);
+            push_event(chunk, &self.content, &event);
         }
         false
+    }
+}
+
+/// Waits until the feed has a next event. Events of other contexts do not end the wait, so they do
+/// not put off a ping.
+async fn wait_for_news(
+    events: &mut FeedCursor,
+    positions: &mut watch::Receiver<u64>,
+) -> Result<(), watch::error::RecvError> {
+    loop {
+        // An event that was appended since the last look is found at once: the look is at the last
+        // position, and not at what changes from now on.
+        let last = *positions.borrow_and_update();
+        if events.peek_up_to(last).is_some() {
+            return Ok(());
+        }
+        positions.changed().await?;
     }
 }
 
@@ -177,34 +191,25 @@ async fn due_notices(notices: Option<&mut Notices>) -> &mut Notices {
     }
 }
 
-/// Adds an event if it belongs to the context. The context of a turn that was lost to damage is
-/// unknown, so every reader gets that event.
-fn push_event(out: &mut String, store: &ContentReader, event: &Event, context: Option<ContextId>) {
-    let of_context = |id: ContextId| context.is_none_or(|wanted| wanted == id);
+/// Adds an event, unless it has nothing to show.
+fn push_event(out: &mut String, store: &ContentReader, event: &Event) {
     let (kind, data) = match &event.kind {
         EventKind::TurnAppended(id) if store.turn(*id).is_err() => ("turn.lost", turn_lost(*id)),
-        EventKind::TurnAppended(id) => ("turn.appended", turn_appended(store, *id, of_context)),
-        EventKind::ContextCreated(id) if of_context(*id) && is_creation_lost(store, *id) => {
+        EventKind::TurnAppended(id) => ("turn.appended", turn_appended(store, *id)),
+        EventKind::ContextCreated(id) if is_creation_lost(store, *id) => {
             ("context.lost", context_lost(*id))
         }
-        EventKind::ContextCreated(id) if of_context(*id) => {
-            ("context.created", context_created(store, *id))
-        }
-        EventKind::FsAttached(id) => ("fs.attached", fs_attached(store, *id, of_context)),
-        EventKind::RegistryPut(id) if context.is_none() => ("registry.put", registry_put(id)),
-        EventKind::ContextCreated(_) | EventKind::RegistryPut(_) => return,
+        EventKind::ContextCreated(id) => ("context.created", context_created(store, *id)),
+        EventKind::FsAttached(id) => ("fs.attached", fs_attached(store, *id)),
+        EventKind::RegistryPut(id) => ("registry.put", registry_put(id)),
     };
     if let Some(data) = data {
         sse::push_event(out, event.position, kind, data);
     }
 }
 
-fn turn_appended(
-    store: &ContentReader,
-    id: TurnId,
-    wanted: impl Fn(ContextId) -> bool,
-) -> Option<String> {
-    let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
+fn turn_appended(store: &ContentReader, id: TurnId) -> Option<String> {
+    let turn = store.turn(id).ok()?;
     let event = json::TurnAppended {
         context_id: turn.context.into(),
         turn_id: turn.id.into(),
@@ -250,12 +255,8 @@ fn context_created(store: &ContentReader, id: ContextId) -> Option<String> {
     })
 }
 
-fn fs_attached(
-    store: &ContentReader,
-    id: TurnId,
-    wanted: impl Fn(ContextId) -> bool,
-) -> Option<String> {
-    let turn = store.turn(id).ok().filter(|turn| wanted(turn.context))?;
+fn fs_attached(store: &ContentReader, id: TurnId) -> Option<String> {
+    let turn = store.turn(id).ok()?;
     let fs_root_hash = json::Hash(turn.fs_root?);
     encode(&json::FsAttached {
         context_id: turn.context.into(),

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use bytes::{BufMut, Bytes, BytesMut};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::sync::{CancellationToken, DropGuard};
-use turnkeep_store::{EventKind, Turn};
+use turnkeep_store::{Event, EventKind, FeedCursor, Turn};
 use turnkeep_types::ContextId;
 use turnkeep_wire::message::{EventRef, ReadOptions, Subscribe, encode_event, flag};
 use turnkeep_wire::{ErrorCode, MsgType};
@@ -137,30 +137,15 @@ impl PendingSubscription {
     }
 
     async fn has_missed_appends(&self, content: &ContentReader, last: u64) -> bool {
-        // From the newest on: most readers that resume have missed something recent.
-        for position in (self.after + 1..=last).rev() {
-            if must_deliver(content, position, self.context) {
+        let mut events = content.feed(self.context, self.after);
+        while let Some(event) = events.next_up_to(last) {
+            // A turn that cannot be read counts: the reader must learn about it.
+            if matches!(event.kind, EventKind::TurnAppended(_)) {
                 return true;
             }
             tokio::task::consume_budget().await;
         }
         false
-    }
-}
-
-/// Whether an event is an append that a subscription must deliver. A turn that cannot be read counts:
-/// the reader must learn about it.
-fn must_deliver(content: &ContentReader, position: u64, context: Option<ContextId>) -> bool {
-    let Some(EventKind::TurnAppended(turn)) = content.event(position).map(|event| event.kind)
-    else {
-        return false;
-    };
-    let Some(context) = context else {
-        return true;
-    };
-    match content.turn(turn) {
-        Ok(turn) => turn.context == context,
-        Err(_) => true,
     }
 }
 
@@ -232,12 +217,11 @@ impl Subscriptions {
         let channel = self.channel.get_or_insert_with(ChunkChannel::new);
         let feed = Feed {
             tcp: Arc::clone(tcp),
+            events: content.feed(pending.context, pending.after),
             content,
             req_id: pending.req_id,
             serial: pending.serial,
-            context: pending.context,
             options: pending.options,
-            next: pending.after + 1,
             caught_up: pending.caught_up,
             frames: BytesMut::new(),
             pieces: Vec::new(),
@@ -315,9 +299,8 @@ struct Feed {
     content: ContentReader,
     req_id: u64,
     serial: u64,
-    context: Option<ContextId>,
+    events: FeedCursor,
     options: ReadOptions,
-    next: u64,
     caught_up: bool,
     frames: BytesMut,
     pieces: Vec<Bytes>,
@@ -359,9 +342,8 @@ impl Feed {
 
     /// Delivers everything up to `last`.
     async fn catch_up(&mut self, last: u64) -> Result<(), End> {
-        while self.next <= last {
-            self.deliver_event(self.next).await?;
-            self.next += 1;
+        while let Some(event) = self.events.next_up_to(last) {
+            self.deliver_event(&event).await?;
             tokio::task::consume_budget().await;
         }
         // More may have been appended meanwhile, and then the reader has not caught up. The last
@@ -386,18 +368,15 @@ impl Feed {
         }
     }
 
-    async fn deliver_event(&mut self, position: u64) -> Result<(), End> {
-        let event = self.content.event(position).map(|event| event.kind);
-        let Some(EventKind::TurnAppended(turn)) = event else {
+    async fn deliver_event(&mut self, event: &Event) -> Result<(), End> {
+        let position = event.position;
+        let EventKind::TurnAppended(turn) = event.kind else {
             return Ok(());
         };
         let turn = match self.content.turn(turn) {
             Ok(turn) => turn,
             Err(error) => return Err(undeliverable(self.end_of_loss(position), error.into())),
         };
-        if self.context.is_some_and(|context| context != turn.context) {
-            return Ok(());
-        }
         let payload = payload_bytes(&turn, self.options);
         // A chunk with a large delivery ends with its last piece, so nothing is added to it.
         let is_full = !self.pieces.is_empty() || self.frames.len() + payload > CHUNK_BYTES;

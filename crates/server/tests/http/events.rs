@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpSocket;
 use turnkeep_server::Timeouts;
 use turnkeep_store::{Append, AppendPart, Command, NewBlob, NewTurn};
-use turnkeep_types::{BlobHash, ContextId, TypeRef};
+use turnkeep_types::{BlobHash, ContextId, TurnId, TypeRef};
 
 use crate::client::{NOW, Server, Stream, within};
 use crate::limits::NEVER;
@@ -194,6 +194,105 @@ async fn an_idle_stream_is_kept_alive_and_ends_with_the_server() {
     drop(time);
     server.stop().await;
     assert_eq!(reader.await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_context_s_stream_is_the_whole_stream_filtered_by_hand() {
+    let server = Server::with_messages().await;
+    let root = BlobHash::of(&[0x90]);
+    server
+        .put(&format!("/v1/blobs/{root}"))
+        .body(vec![0x90])
+        .send()
+        .await;
+    for n in 1..=4 {
+        let context = server.context().await;
+        server.append(&context, json!({"payload_b64": ""})).await;
+        server.append("1", json!({"payload_b64": ""})).await;
+        // A branch, and a fork from a turn of another context.
+        let branch = json!({"payload_b64": "", "parent_turn_id": "1"});
+        server.append("1", branch).await;
+        let fork = json!({"base_turn_id": n.to_string()});
+        server.post("/v1/contexts/fork", &fork).send().await;
+        let attach = Command::AttachFs {
+            turn: TurnId::new(n).unwrap(),
+            root,
+        };
+        server.store.run(attach).unwrap();
+        server
+            .append(&(2 * n).to_string(), json!({"payload_b64": ""}))
+            .await;
+    }
+    let last = server.store.last_position();
+    let mut whole = server.get("/v1/events?after=0").stream().await;
+    let mut events = Vec::new();
+    for _ in 0..last {
+        events.push(next(&mut whole).await);
+    }
+    let attached = events.iter().filter(|(_, kind, _)| kind == "fs.attached");
+    assert_eq!(attached.count(), 4);
+    for context in (1..=8).map(|id| id.to_string()) {
+        for after in [0, last / 3, last - 2] {
+            let path = format!("/v1/contexts/{context}/events?after={after}");
+            let mut stream = server.get(&path).stream().await;
+            let by_hand = events.iter().filter(|(position, _, data)| {
+                *position > after && data["context_id"] == context.as_str()
+            });
+            for event in by_hand {
+                assert_eq!(&next(&mut stream).await, event, "{path}");
+            }
+            server.append(&context, json!({"payload_b64": ""})).await;
+            let position = server.store.last_position();
+            assert_eq!(next(&mut stream).await.0, position, "{path} has no more");
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_context_s_stream_looks_at_no_event_of_other_contexts() {
+    let server = Server::start().await;
+    let (noise, quiet) = (server.context().await, server.context().await);
+    server.append(&quiet, json!({"payload_b64": ""})).await;
+    flood(&server, noise.parse().unwrap());
+    let before = server.store.feed_steps();
+    let path = format!("/v1/contexts/{quiet}/events?after=0");
+    let mut stream = server.get(&path).stream().await;
+    assert_eq!(next(&mut stream).await.0, 2);
+    assert_eq!(next(&mut stream).await.0, 3);
+    // The stream waits now, and is woken by each of these.
+    for _ in 0..50 {
+        server.append(&noise, json!({"payload_b64": ""})).await;
+    }
+    server.append(&quiet, json!({"payload_b64": ""})).await;
+    let position = server.store.last_position();
+    assert_eq!(next(&mut stream).await.0, position);
+    let steps = server.store.feed_steps() - before;
+    assert!(steps <= 30, "{steps} for three events of 41 014");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_quiet_context_s_stream_is_kept_alive_while_others_are_busy() {
+    let time = StoppedTime::begin();
+    let server = Server::start().await;
+    let (noise, quiet) = (server.context().await, server.context().await);
+    let path = format!("/v1/contexts/{quiet}/events");
+    let mut stream = server.get(&path).stream().await;
+    assert_eq!(stream.chunk().await.unwrap(), ": open\n\n");
+    let mut ping = std::pin::pin!(stream.chunk());
+    let ping = loop {
+        tokio::select! {
+            biased;
+            chunk = &mut ping => break chunk,
+            () = tokio::task::yield_now() => {}
+        }
+        server.append(&noise, json!({"payload_b64": ""})).await;
+        time.advance(Timeouts::default().sse_ping / 2).await;
+    };
+    assert_eq!(ping.unwrap(), ": ping\n\n");
+    drop(time);
+    server.stop().await;
 }
 
 /// Appends so many turns that their events fill every buffer on the way to a reader.

@@ -271,6 +271,44 @@ async fn a_slow_replay_is_not_cut_off_by_what_is_appended_meanwhile() {
 }
 
 #[tokio::test]
+async fn a_context_filter_looks_at_no_event_of_other_contexts() {
+    let server = Server::start().await;
+    let (mut writer, noise, quiet) = prepared(&server).await;
+    let batch = AppendBatch {
+        context: noise,
+        parent: None,
+        turns: vec![sent("noise"); 1000],
+        key: Bytes::new(),
+        expected_head: None,
+    };
+    let batch = Request::AppendBatch(batch);
+    for _ in 0..10 {
+        writer.ask(&batch).await;
+    }
+    let before = server.store.feed_steps();
+    let mut reader = server.connect().await;
+    reader.ask(&subscribe(Some(quiet), Some(0), false)).await;
+    assert_eq!(delivery(&mut reader).await.0, 4);
+    assert_eq!(delivery(&mut reader).await, (6, 2, Bytes::new(), true));
+    let mut resumed = server.connect().await;
+    let accepted = resumed.ask(&subscribe(Some(quiet), Some(6), false)).await;
+    assert_eq!(accepted, Response::Subscribed { caught_up: true });
+    for _ in 0..10 {
+        writer.ask(&batch).await;
+    }
+    writer.append(append(quiet, "news")).await;
+    for peer in [&mut reader, &mut resumed] {
+        assert_eq!(delivery(peer).await, (20_007, 2, Bytes::new(), true));
+    }
+    let steps = server.store.feed_steps() - before;
+    assert!(
+        steps <= 60,
+        "{steps} for four deliveries among 20 007 events"
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn extended_deliveries_carry_their_stamp() {
     let server = Server::start().await;
     prepared(&server).await;

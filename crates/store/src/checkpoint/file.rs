@@ -218,7 +218,7 @@ impl CheckpointWriter<'_> {
         let contexts = from.contexts..to.contexts;
         self.write_rows(kind::CONTEXTS, contexts, [false; 2], |row| {
             // Without the head: it may have moved beyond `to` meanwhile. `HEADS` has it.
-            let [_head, created_at, base] = state.contexts.get(row)?;
+            let [_head, created_at, base, ..] = state.contexts.get(row)?;
             Some([created_at, base])
         })?;
         self.write_copied_rows(kind::HEADS, &delta.heads, [false; 2])?;
@@ -472,10 +472,7 @@ fn restore_section(
             state.add_key_row(row);
             Some(())
         })?,
-        kind::EVENTS => restore_rows(raw, rows, [false], |row| {
-            state.events.push(row[0]);
-            Some(())
-        })?,
+        kind::EVENTS => restore_rows(raw, rows, [false], |[word]| state.restore_event(word))?,
         kind::LOST_TURNS => restore_rows(raw, rows, [false; 2], |row| {
             restore_lost_turn(state, changed, row)
         })?,
