@@ -55,6 +55,7 @@ const STAGING_DIRECTORIES_MAX: usize = 100;
 
 /// How a landing ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "files may be as they were, because they had changed"]
 pub enum LandOutcome {
     /// The directory has the new contents. Empty if there was nothing to change.
     Landed { paths: Vec<TreePath> },

@@ -2,7 +2,8 @@
 //!
 //! Two snapshots bound the *window* of a turn. A file that changed within the window was written by
 //! the turn's node, by another node whose turn overlaps, or by the user. Snapshots cannot tell these
-//! apart, so the report makes no claim whose a file is.
+//! apart, so the report makes no claim whose a file is. One write shows in both windows. So only the
+//! nodes' own tools are evidence that both wrote a file, and without that evidence there is no conflict.
 //!
 //! Worked example: the planner may write only documents, the builder everything. Both turns overlap.
 //!
@@ -11,7 +12,8 @@
 //! | `src/x` | changed | – | violation |
 //! | `src/y` | changed | changed | shared, and no violation: the builder may write it |
 //! | `docs/p.md` | changed | – | nothing: the planner may write it |
-//! | `docs/q.md` | changed | changed | shared, and a conflict: both may write it |
+//! | `docs/q.md` | changed | changed | shared |
+//! | `docs/r.md` | changed, and a tool wrote it | the same | shared, and a conflict |
 
 use std::collections::BTreeSet;
 
@@ -28,7 +30,7 @@ pub struct TurnWindow {
     pub changed: BTreeSet<TreePath>,
     /// Those of them that the node may not write.
     pub forbidden: BTreeSet<TreePath>,
-    /// Those of them that the node's own tools named as written; empty if its program does not say.
+    /// The files that the node's own tools wrote; empty if its program does not say.
     pub reported: BTreeSet<TreePath>,
 }
 
@@ -39,11 +41,11 @@ pub struct OverlapReport {
     pub shared: BTreeSet<TreePath>,
     /// Files that the node may not write, and that no overlapping turn may have written either.
     pub violations: BTreeSet<TreePath>,
-    /// Files that two nodes probably wrote at the same time.
+    /// Files that two nodes wrote at the same time.
     pub conflicts: Vec<ConflictingWrite>,
 }
 
-/// A file that another turn probably wrote at the same time.
+/// A file that another turn wrote at the same time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConflictingWrite {
     pub path: TreePath,
@@ -90,12 +92,10 @@ pub fn report_overlaps(own: &TurnWindow, others: &[TurnWindow]) -> OverlapReport
     report
 }
 
-/// Whether two nodes probably wrote a shared file both. One write shows in both windows, so a file
-/// that only one of them reports was written by that one. Without any report both are suspected.
+/// Whether the tools of two nodes wrote a shared file both, and both nodes may write it.
 fn is_conflict(own: &TurnWindow, other: &TurnWindow, path: &TreePath) -> bool {
-    let both_may = own.may_write(path) && other.may_write(path);
-    let only_one_reports = own.reported.contains(path) != other.reported.contains(path);
-    both_may && !only_one_reports
+    let wrote = |window: &TurnWindow| window.may_write(path) && window.reported.contains(path);
+    wrote(own) && wrote(other)
 }
 
 #[cfg(test)]
@@ -111,6 +111,7 @@ mod tests {
             opened,
             closed,
             changed: paths(changed),
+            reported: paths(changed),
             ..TurnWindow::default()
         }
     }
@@ -161,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_one_node_reports_is_no_conflict() {
+    fn a_file_is_a_conflict_if_the_tools_of_both_nodes_wrote_it() {
         let reports = |mut window: TurnWindow, reported: bool| {
             window.reported = paths(if reported { &["f"] } else { &[] });
             window
         };
         for (own, other, expect) in [
-            (false, false, true),
+            (false, false, false),
             (true, false, false),
             (false, true, false),
             (true, true, true),

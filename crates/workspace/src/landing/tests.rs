@@ -199,7 +199,8 @@ fn a_crash_at_any_move_is_undone_at_the_next_start() {
             recover_interrupted(setup.path()).unwrap(),
             Recovery::default()
         );
-        setup.land(&mut |_| Ok(())).unwrap();
+        let again = setup.land(&mut |_| Ok(())).unwrap();
+        assert!(matches!(again, LandOutcome::Landed { .. }), "{again:?}");
         assert_eq!(read_all(setup.path()), files(HEAD));
     }
 }

@@ -6,7 +6,8 @@ use turnkeep_workspace::{ApplyOutcome, ApplyTree, Integrated, LandOutcome};
 
 use crate::integration::{Node, TEN_LINES, expect_integrated, integrate};
 use crate::support::{
-    Fixture, RUN, TestFile, files, git, path, paths, read_files, replace_files, tree_of, user_state,
+    Fixture, RUN, TestFile, files, git, path, paths, read_files, replace_files, revert, tree_of,
+    user_state,
 };
 
 fn apply(fixture: &Fixture, integrated: &Integrated) -> ApplyOutcome {
@@ -192,7 +193,7 @@ fn permissions_that_no_tree_knows_survive() {
     let base = tree_of(&workspace);
     fs::write(&file, "2\n").unwrap();
     let head = tree_of(&workspace);
-    workspace.revert(&base, &head, None).unwrap();
+    revert(&workspace, &base, &head);
     assert_eq!(fixture.read("secret"), "1\n");
     assert_eq!(
         fs::metadata(&file).unwrap().permissions().mode() & 0o777,
@@ -237,9 +238,7 @@ fn everything_together_leaves_the_users_repository_alone() {
     let integrated = expect_integrated(integrate(&fixture, &[&node]));
     apply(&fixture, &integrated);
     let workspace = fixture.open();
-    workspace
-        .revert(&integrated.base_tree, &integrated.tree, None)
-        .unwrap();
+    revert(&workspace, &integrated.base_tree, &integrated.tree);
     let remove = turnkeep_workspace::RemoveWorktree {
         run: RUN,
         node: "A",

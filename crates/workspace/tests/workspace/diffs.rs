@@ -9,7 +9,7 @@ use turnkeep_workspace::{ChangeKind, Diff};
 
 use crate::support::{
     Fixture, TestFile, TestFiles, files, git_command, patch_text, path, read_files, replace_files,
-    text, tree_of,
+    revert, text, tree_of,
 };
 
 /// Records two states and compares them.
@@ -189,7 +189,7 @@ fn check_states(fixture: &Fixture, base: &TestFiles, head: &TestFiles) {
     let head_tree = tree_of(&workspace);
     replace_files(&fixture.cwd, base);
     let base_tree = tree_of(&workspace);
-    workspace.revert(&head_tree, &base_tree, None).unwrap();
+    revert(&workspace, &head_tree, &base_tree);
     assert_eq!(&read_files(&fixture.cwd), head);
     assert_eq!(tree_of(&workspace), head_tree);
 }

@@ -7,7 +7,7 @@ use turnkeep_workspace::{SkipReason, SnapshotName, TreeName, WorkspaceError};
 
 use crate::support::{
     Fixture, LATER, RUN, TestFile, files, git, git_command, patch_text, read_files, replace_files,
-    set_traps, text, tree_of, user_state, write_files,
+    revert, set_traps, text, tree_of, user_state, write_files,
 };
 
 /// What git itself would record, with a copy of the user's index.
@@ -117,7 +117,7 @@ fn files_and_directories_can_take_each_others_place() {
         assert_eq!(trees[0], trees[2]);
         for (tree, state) in trees.iter().zip(&states) {
             let current = tree_of(&workspace);
-            workspace.revert(tree, &current, None).unwrap();
+            revert(&workspace, tree, &current);
             assert_eq!(&read_files(&fixture.cwd), state);
         }
     }
@@ -142,7 +142,7 @@ fn a_directory_that_became_a_link_is_not_followed() {
             .collect();
         assert_eq!(touched, ["dir", "dir/a"]);
         assert!(!patch_text(&diff).contains("not ours"));
-        workspace.revert(&base, &head, None).unwrap();
+        revert(&workspace, &base, &head);
         assert_eq!(read_files(&fixture.cwd), files(&[("dir/a", "1\n")]));
         assert_eq!(read_files(&elsewhere), files(&[("a", "not ours\n")]));
     }
@@ -185,7 +185,7 @@ fn no_program_of_the_repositorys_configuration_runs() {
     let head = workspace.snapshot(LATER, Some(name)).unwrap().tree;
     let diff = workspace.diff(&base, &head).unwrap();
     assert!(patch_text(&diff).contains("-one\n+two\n"));
-    workspace.revert(&base, &head, None).unwrap();
+    revert(&workspace, &base, &head);
     assert_eq!(fixture.read("a.bin"), "one\n");
     assert!(!marker.exists());
     assert_eq!(user_state(&fixture.cwd), before);
@@ -262,7 +262,7 @@ fn a_subdirectory_is_a_workspace_of_its_own() {
     fs::create_dir(fixture.cwd.join("app")).unwrap();
     let empty = tree_of(&workspace);
     assert_eq!(list_tree(&fixture, &empty), "");
-    workspace.revert(&head, &empty, None).unwrap();
+    revert(&workspace, &head, &empty);
     assert_eq!(fixture.read("app/new"), "x\n");
     assert_eq!(fixture.read("other/b"), "2\n");
 }

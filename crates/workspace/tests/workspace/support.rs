@@ -13,7 +13,8 @@ use std::time::Duration;
 
 use turnkeep_types::{BlobHash, Timestamp};
 use turnkeep_workspace::{
-    BlobStore, Diff, GitWorkspace, Settings, SnapshotLimits, TreeName, TreePath, Workspace,
+    BlobStore, Diff, GitWorkspace, LandOutcome, Settings, SnapshotLimits, TreeName, TreePath,
+    Workspace,
 };
 
 pub(crate) const RUN: &str = "0d9c2f7e-1111-4222-8333-444455556666";
@@ -314,4 +315,10 @@ pub(crate) fn set_traps(repository: &Path) -> PathBuf {
         fs::write(&config, all).unwrap();
     }
     marker
+}
+
+/// Restores what the files had in `base`, and expects that none of them stands in the way.
+pub(crate) fn revert(workspace: &Workspace, base: &TreeName, head: &TreeName) {
+    let outcome = workspace.revert(base, head, None).unwrap();
+    assert!(matches!(outcome, LandOutcome::Landed { .. }), "{outcome:?}");
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use turnkeep_workspace::{CreateWorktree, RemoveWorktree, WorkspaceError, Worktree};
 
 use crate::support::{
-    Fixture, RUN, TestFile, files, git, read_files, set_traps, tree_of, user_state,
+    Fixture, RUN, TestFile, files, git, read_files, revert, set_traps, tree_of, user_state,
 };
 
 const NODE: &str = "11111111-2222-4333-8444-555555555555";
@@ -173,7 +173,7 @@ fn repositories_with_long_object_ids_work_too() {
     let head = tree_of(&workspace);
     let diff = workspace.diff(&worktree.base_tree, &head).unwrap();
     assert_eq!(diff.summary, "1 file changed, +1 -1");
-    workspace.revert(&worktree.base_tree, &head, None).unwrap();
+    revert(&workspace, &worktree.base_tree, &head);
     remove(&fixture, &[]).unwrap();
 }
 
