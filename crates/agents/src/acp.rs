@@ -17,8 +17,12 @@
 //! The protocol has no whole messages, only chunks, which the machine puts together. A
 //! loaded session repeats its past as updates before it is ready; those are ignored. Gemini CLI
 //! repeats the past only after it has said that the session is ready ([`Past`]).
+//!
+//! An agent that takes no MCP server over HTTP calls tools by lines of its messages
+//! ([`crate::tool_line`]); the results are the next prompt.
 
 mod end;
+mod line_calls;
 mod mode;
 mod permission;
 mod session;
@@ -35,6 +39,7 @@ use crate::protocol::{AgentProtocol, Exit, Features};
 use crate::request::{Access, Answer, Permissions, Request, RequestError};
 use crate::turn::TurnRecorder;
 use end::describe_error;
+use line_calls::LineCalls;
 use permission::PermissionOptions;
 use session::{Capabilities, SessionStage};
 use tool::ToolTable;
@@ -71,6 +76,7 @@ pub struct Acp {
     turn_number: u64,
     text: MessageText,
     tools: ToolTable,
+    line_calls: LineCalls,
     past: Past,
     /// The cost of the session so far; unknown after a restore.
     reported_cost_micro_usd: Option<u64>,
@@ -94,6 +100,7 @@ impl Acp {
             turn_number: 0,
             text: MessageText::default(),
             tools: ToolTable::default(),
+            line_calls: LineCalls::default(),
             past: Past::Over,
             reported_cost_micro_usd: Some(0),
             has_cost: false,
@@ -114,6 +121,7 @@ impl Acp {
         // An interrupted turn may have left a half message and unfinished calls.
         self.text.discard();
         self.tools.clear();
+        self.line_calls = LineCalls::default();
         match &mut self.stage {
             SessionStage::Starting {
                 prompt: waiting, ..
@@ -141,6 +149,11 @@ impl Acp {
             // The agent never saw the prompt.
             *prompt = None;
             self.turn.end(TurnEnd::NotBegun);
+            return Ok(());
+        }
+        if self.line_calls.awaits_results {
+            // The agent works on nothing that it could cancel.
+            self.turn.end(TurnEnd::Interrupted);
             return Ok(());
         }
         self.turn.mark_interrupting();
@@ -318,7 +331,7 @@ impl AgentProtocol for Acp {
             Request::Interrupt => self.interrupt()?,
             Request::Answer { request_id, answer } => self.answer(&request_id, &answer)?,
             Request::Steer { .. } => return Err(RequestError::Unsupported("take input in a turn")),
-            Request::ToolResults(_) => return Err(RequestError::NoTurn),
+            Request::ToolResults(results) => self.send_results(&results)?,
             Request::Reset { .. } => {
                 self.turn.end(TurnEnd::Interrupted);
                 self.turn.close_input();

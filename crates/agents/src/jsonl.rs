@@ -36,9 +36,7 @@
 
 use serde_json::{Value, json};
 
-use crate::event::{
-    Action, AgentEvent, LineCall, PermissionRequest, ToolCall, ToolResult, TurnEnd, Usage,
-};
+use crate::event::{Action, AgentEvent, PermissionRequest, ToolCall, ToolResult, TurnEnd, Usage};
 use crate::failure::{self, ProviderError};
 use crate::field::{
     count_at, first_text, flag_at, micro_usd_at, object_at, parse_object, shorten, text_at,
@@ -47,7 +45,7 @@ use crate::protocol::{AgentProtocol, Exit, Features};
 use crate::request::{
     Access, Answer, LineResult, Permissions, Request, RequestError, StartOptions,
 };
-use crate::tool_line::{PendingCalls, ScannedLine, ToolLineScanner, read_call, result_record};
+use crate::tool_line::{PendingCalls, read_call, result_record};
 use crate::turn::TurnRecorder;
 
 /// The state of one program.
@@ -227,44 +225,27 @@ impl Jsonl {
         self.turn.lose_session(reason);
     }
 
-    /// Reports a message without the calls in it.
     fn receive_message(&mut self, record: &Value) {
-        let content = text_at(record, "/content").unwrap_or_default();
-        // Each message has its own fences: an open one must not hide the calls of the next.
-        let mut scanner = ToolLineScanner::default();
-        let mut text_lines = Vec::new();
-        for line in content.lines() {
-            match scanner.scan(line) {
-                ScannedLine::Text => text_lines.push(line),
-                ScannedLine::Call(call) => self.add_call(call),
-                ScannedLine::Malformed(line) => self.add_malformed(line),
+        if self.turn.is_open() {
+            let content = text_at(record, "/content").unwrap_or_default();
+            for event in self.pending.read_message(content) {
+                self.turn.emit(event);
             }
-        }
-        let text = text_lines.join("\n");
-        if !text.trim().is_empty() {
-            self.turn.emit_in_turn(AgentEvent::AnswerFinal(text));
         }
     }
 
     fn receive_call(&mut self, record: &Value) {
-        let Some(call) = record.get("tool_call") else {
+        let Some(call) = record.get("tool_call").filter(|_| self.turn.is_open()) else {
             return;
         };
-        match read_call(call.clone()) {
-            Some(call) => self.add_call(call),
-            None => self.add_malformed(shorten(&record.to_string(), 200)),
-        }
-    }
-
-    fn add_call(&mut self, call: LineCall) {
-        if self.turn.is_open() && self.pending.add_call() {
-            self.turn.emit(AgentEvent::ToolCallRequested(call));
-        }
-    }
-
-    fn add_malformed(&mut self, line: String) {
-        if self.turn.is_open() && self.pending.add_malformed(&line) {
-            self.turn.emit(AgentEvent::MalformedToolCall(line));
+        let event = match read_call(call.clone()) {
+            Some(call) => self.pending.take_call(call),
+            None => self
+                .pending
+                .take_malformed(shorten(&record.to_string(), 200)),
+        };
+        if let Some(event) = event {
+            self.turn.emit(event);
         }
     }
 

@@ -117,6 +117,12 @@ impl AgentProgram {
         }
     }
 
+    /// Whether each line of its output is JSON.
+    pub fn prints_json(&self) -> bool {
+        // The bridge of a terminal prints JSON, too.
+        self.kind != ProgramKind::Custom(CustomProtocol::Raw)
+    }
+
     /// The machine for a new process of this program.
     pub fn new_machine(&self) -> Box<dyn AgentProtocol> {
         match self.kind {

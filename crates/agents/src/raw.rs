@@ -92,13 +92,13 @@ impl Raw {
                 }
             }
             ScannedLine::Call(call) => {
-                if self.pending.add_call() {
-                    self.turn.emit(AgentEvent::ToolCallRequested(call));
+                if let Some(event) = self.pending.take_call(call) {
+                    self.turn.emit(event);
                 }
             }
             ScannedLine::Malformed(line) => {
-                if self.pending.add_malformed(&line) {
-                    self.turn.emit(AgentEvent::MalformedToolCall(line));
+                if let Some(event) = self.pending.take_malformed(line) {
+                    self.turn.emit(event);
                 }
             }
         }

@@ -13,7 +13,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::event::LineCall;
+use crate::event::{AgentEvent, LineCall};
 use crate::field::{parse_object, shorten};
 use crate::request::LineResult;
 
@@ -167,6 +167,38 @@ impl PendingCalls {
             self.malformed.push(line.to_owned());
         }
         fits
+    }
+
+    /// The events of a whole message: its calls, and its text without them.
+    pub(crate) fn read_message(&mut self, content: &str) -> Vec<AgentEvent> {
+        // Each message has its own fences: an open one must not hide the calls of the next.
+        let mut scanner = ToolLineScanner::default();
+        let mut events = Vec::new();
+        let mut text_lines = Vec::new();
+        for line in content.lines() {
+            match scanner.scan(line) {
+                ScannedLine::Text => text_lines.push(line),
+                ScannedLine::Call(call) => events.extend(self.take_call(call)),
+                ScannedLine::Malformed(line) => events.extend(self.take_malformed(line)),
+            }
+        }
+        let text = text_lines.join("\n");
+        if !text.trim().is_empty() {
+            events.push(AgentEvent::AnswerFinal(text));
+        }
+        events
+    }
+
+    /// The event of a call. One too many has none.
+    pub(crate) fn take_call(&mut self, call: LineCall) -> Option<AgentEvent> {
+        self.add_call()
+            .then_some(AgentEvent::ToolCallRequested(call))
+    }
+
+    /// The event of a malformed call. One too many has none.
+    pub(crate) fn take_malformed(&mut self, line: String) -> Option<AgentEvent> {
+        self.add_malformed(&line)
+            .then_some(AgentEvent::MalformedToolCall(line))
     }
 
     /// Forgets the calls and returns what the agent must know about those without a result.

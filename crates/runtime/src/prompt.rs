@@ -14,6 +14,7 @@ use crate::ids::ArtifactId;
 use crate::input::{Envelope, Input, Message};
 use crate::live::LiveRun;
 use crate::node::Node;
+use crate::tool_guide::{ToolCalling, describe_tools};
 use crate::turn::OpenTurn;
 use crate::words::{Expectation, GlobalMode, MessageRole, PromptKind, TurnCause};
 use crate::write_scope::WriteScope;
@@ -25,6 +26,8 @@ pub struct PromptSources {
     pub role: String,
     /// Whether the program's sessions can be continued.
     pub resumes: bool,
+    /// How the program calls the tools of the daemon.
+    pub tool_calling: ToolCalling,
     /// The last turns of the transcript, for a session that was lost.
     pub recap: Option<String>,
     /// The files behind the artifacts that the inputs name.
@@ -84,7 +87,7 @@ impl Prompt {
 /// Makes the prompt of a node's open turn.
 pub fn make_prompt(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSources) -> Prompt {
     let own_role = node.settings.custom_system_prompt.as_deref();
-    let system = system_block(node);
+    let system = system_block(node, sources.tool_calling);
     let role = own_role.unwrap_or(&sources.role).trim().to_owned();
     let stable_hash = BlobHash::of([system.as_str(), role.as_str()].join("\n\n").as_bytes());
     // A changed role or a new tool must reach the agent, so it gets everything again.
@@ -106,24 +109,14 @@ pub fn make_prompt(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &Prompt
     }
 }
 
-fn system_block(node: &Node) -> String {
-    let mut text = format!(
+fn system_block(node: &Node, calling: ToolCalling) -> String {
+    format!(
         "You are {}, one agent of a team. A daemon starts your turns and carries messages between \
-         agents.\n",
-        node.settings.label
-    );
-    text.push_str("Tools of the daemon: send_handoff, list_nodes, read_artifact, ask_user");
-    if node.settings.capabilities.spawn_nodes {
-        text.push_str(", spawn_node, create_edge");
-    }
-    if node.is_orchestrator() {
-        text.push_str(", complete_run");
-    }
-    text.push_str(
-        ".\nYour turn ends with your last message. Whoever asked you something gets it as the \
-         answer, unless you have sent an answer yourself.",
-    );
-    text
+         agents.\n{}\nYour turn ends with your last message. Whoever asked you something gets it as \
+         the answer, unless you have sent an answer yourself.",
+        node.settings.label,
+        describe_tools(node, calling)
+    )
 }
 
 fn mode_block(node: &Node, turn: &OpenTurn) -> String {

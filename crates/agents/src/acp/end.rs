@@ -36,7 +36,10 @@ impl Acp {
         }
         self.finish_text();
         self.turn.report_usage(usage);
-        self.turn.end(end);
+        match end {
+            TurnEnd::Completed => self.complete_or_await(),
+            end => self.turn.end(end),
+        }
     }
 
     pub(super) fn receive_prompt_error(&mut self, turn: u64, error: &Value) {

@@ -14,6 +14,10 @@ use crate::turn::ID_BYTES_MAX;
 const OPEN_CALLS_MAX: usize = 1024;
 /// The table keeps at most this much; it ignores updates beyond.
 const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// So many files of a call are named among its arguments.
+const CALL_PATHS_MAX: usize = 100;
+/// The argument that says what a call does: `execute`, `edit`, `read`, …
+const TOOL_KIND: &str = "toolKind";
 /// The fields of an update that the table keeps.
 const KEPT_FIELDS: &[&str] = &[
     "title",
@@ -121,7 +125,7 @@ fn name_of(known: &Value) -> String {
     name.unwrap_or("tool").to_owned()
 }
 
-/// The arguments of a call, completed by its title and its file. The title does not count as a
+/// The arguments of a call, completed by its title, its kind and its files. The title does not count as a
 /// command, although it often is one: a rule that a person makes must not match a mere description.
 fn args_of(known: &Value) -> Value {
     let mut args = match known.get("rawInput") {
@@ -132,21 +136,35 @@ fn args_of(known: &Value) -> Value {
     if let Some(title) = text_at(known, "/title") {
         args.entry("title").or_insert_with(|| json!(title));
     }
-    let is_about_file = matches!(
-        text_at(known, "/kind"),
-        Some("read" | "edit" | "delete" | "move")
-    );
-    if let Some(path) = path_of(known).filter(|_| is_about_file) {
-        args.entry("path").or_insert_with(|| json!(path));
+    let kind = text_at(known, "/kind").filter(|kind| *kind != "other");
+    if matches!(kind, Some("read" | "edit" | "delete" | "move")) {
+        let paths = paths_of(known);
+        if let Some(path) = paths.first() {
+            args.entry("path").or_insert_with(|| json!(path));
+        }
+        if paths.len() > 1 {
+            args.entry("paths").or_insert_with(|| json!(paths));
+        }
+    }
+    if let Some(kind) = kind {
+        // Not from the agent's own arguments: what a node may do depends on it.
+        args.insert(TOOL_KIND.to_owned(), json!(kind));
     }
     Value::Object(args)
 }
 
-fn path_of(known: &Value) -> Option<&str> {
+/// The files of a call, each once.
+fn paths_of(known: &Value) -> Vec<&str> {
     let diffs = list_at(known, "/content").iter();
     let changed = diffs.filter(|part| text_at(part, "/type") == Some("diff"));
-    let mut parts = changed.chain(list_at(known, "/locations"));
-    parts.find_map(|part| text_at(part, "/path"))
+    let parts = changed.chain(list_at(known, "/locations"));
+    let mut paths = Vec::new();
+    for path in parts.filter_map(|part| text_at(part, "/path")) {
+        if paths.len() < CALL_PATHS_MAX && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    paths
 }
 
 fn files_of(known: &Value) -> Vec<FileChange> {

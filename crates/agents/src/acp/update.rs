@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::event::Usage;
+use crate::event::{AgentEvent, Usage};
 use crate::field::{list_at, micro_usd_at, object_at, text_at};
 use crate::message_text::TextKind;
 
@@ -54,13 +54,20 @@ impl Acp {
         };
         let message_id = text_at(update, "/messageId");
         for event in self.text.add(kind, message_id, text) {
-            self.turn.emit_in_turn(event);
+            self.report_text(event);
         }
     }
 
     pub(super) fn finish_text(&mut self) {
         if let Some(event) = self.text.finish() {
-            self.turn.emit_in_turn(event);
+            self.report_text(event);
+        }
+    }
+
+    fn report_text(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::AnswerFinal(text) if self.calls_by_lines() => self.report_message(&text),
+            event => self.turn.emit_in_turn(event),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use turnkeep_agents::acp::Acp;
-use turnkeep_agents::request::{Access, McpServer, Permissions, StartOptions};
+use turnkeep_agents::request::{Access, LineResult, McpServer, Permissions, StartOptions};
 use turnkeep_agents::{Answer, Request, RequestError};
 
 use crate::conversation::{Conversation, answer_to, deny, resumed, start_options};
@@ -343,7 +343,7 @@ fn a_tool_is_proposed_when_its_arguments_are_known() {
     let running = json!({"status": "in_progress", "locations": [{"path": "a"}]});
     assert_eq!(
         agent.prints(tool("tool_call_update", running)),
-        [r#"tool t edit {"title":"edit","path":"a"}"#]
+        [r#"tool t edit {"title":"edit","path":"a","toolKind":"edit"}"#]
     );
     let failed = json!({"status": "failed", "content": [
         {"type": "content", "content": {"type": "text", "text": "no such file"}},
@@ -513,4 +513,81 @@ fn costs_are_totals_of_the_session() {
     );
     assert_eq!(agent.prints(cost(9.0, "EUR")), [""; 0]);
     assert!(agent.machine().features().cost);
+}
+
+/// A turn of an agent that takes no MCP server over HTTP.
+fn in_turn_without_mcp() -> Conversation {
+    let mut agent = Conversation::new(Acp::new());
+    agent.start();
+    agent.prints(json!({"id": 1, "result": {"agentCapabilities": {"loadSession": true}}}));
+    agent.prints(json!({"id": 2, "result": {"sessionId": "s"}}));
+    agent.send("hello");
+    agent
+}
+
+const CALL: &str = r#"{"tool_call":{"name":"list_nodes","args":{}}}"#;
+
+#[test]
+fn an_agent_without_mcp_calls_tools_by_lines_of_its_text() {
+    let mut agent = in_turn_without_mcp();
+    // A call may come in pieces.
+    let (begin, rest) = CALL.split_at(12);
+    agent.prints(chunk("agent_message_chunk", None, "I look.\n"));
+    agent.prints(chunk("agent_message_chunk", None, begin));
+    agent.prints(chunk("agent_message_chunk", None, rest));
+    let stop = json!({"id": 3, "result": {"stopReason": "end_turn"}});
+    assert_eq!(
+        agent.prints(stop),
+        [
+            "call list_nodes {}",
+            "final \"I look.\"",
+            "AwaitsToolResults"
+        ]
+    );
+    let results = vec![LineResult {
+        name: "list_nodes".to_owned(),
+        result: Ok(json!({"nodes": []})),
+    }];
+    let sent = agent.request(Request::ToolResults(results.clone()));
+    let prompt = written(&sent[0]);
+    assert_eq!(prompt["method"], "session/prompt");
+    let text = prompt["params"]["prompt"][0]["text"].as_str().unwrap();
+    assert!(text.contains(r#"{"nodes":[]}"#), "{text}");
+    assert_eq!(
+        agent.rejection(Request::ToolResults(results)),
+        RequestError::NoTurn,
+        "once"
+    );
+    agent.prints(chunk("agent_message_chunk", None, "Nobody is here."));
+    let stop = json!({"id": 4, "result": {"stopReason": "end_turn"}});
+    let expect = ["final \"Nobody is here.\"", "ended: Completed"];
+    assert_eq!(agent.prints(stop), expect);
+}
+
+#[test]
+fn calls_in_thoughts_in_fences_and_of_agents_with_mcp_are_text() {
+    let stop = || json!({"id": 3, "result": {"stopReason": "end_turn"}});
+    let fenced = format!("```\n{CALL}\n```");
+    let mut agent = in_turn_without_mcp();
+    agent.prints(chunk("agent_thought_chunk", None, CALL));
+    agent.prints(chunk("agent_message_chunk", None, &fenced));
+    assert_eq!(agent.prints(stop()).last().unwrap(), "ended: Completed");
+
+    let mut agent = in_turn();
+    agent.prints(chunk("agent_message_chunk", None, CALL));
+    let expect = [format!("final {CALL:?}"), "ended: Completed".to_owned()];
+    assert_eq!(agent.prints(stop()), expect);
+}
+
+#[test]
+fn a_turn_that_waits_for_results_is_interrupted_at_once() {
+    let mut agent = in_turn_without_mcp();
+    agent.prints(chunk("agent_message_chunk", None, CALL));
+    agent.prints(json!({"id": 3, "result": {"stopReason": "end_turn"}}));
+    assert_eq!(agent.request(Request::Interrupt), ["ended: Interrupted"]);
+    // The next turn begins without the calls of this one.
+    agent.send("again");
+    agent.prints(chunk("agent_message_chunk", None, "Fine."));
+    let stop = json!({"id": 4, "result": {"stopReason": "end_turn"}});
+    assert_eq!(agent.prints(stop).last().unwrap(), "ended: Completed");
 }

@@ -206,3 +206,47 @@ fn work_tools() -> Vec<Tool> {
         ),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use turnkeep_agents::tool_line::{ScannedLine, ToolLineScanner};
+    use turnkeep_runtime::tool_guide::TOOL_GUIDES;
+
+    use super::*;
+
+    /// Other names of arguments, and one that only a client with retries needs.
+    const NOT_IN_PROMPTS: [&str; 4] = ["role", "toNodeId", "summary", "request_id"];
+
+    #[test]
+    fn prompts_describe_the_tools_as_mcp_does() {
+        let tools = tools();
+        assert_eq!(tools.len(), TOOL_GUIDES.len());
+        for guide in TOOL_GUIDES {
+            let tool = tools.iter().find(|tool| tool.name == guide.name).unwrap();
+            let properties = tool.properties.as_object().unwrap();
+            let named = guide.arguments.split(", ").filter(|name| !name.is_empty());
+            let mut named: Vec<&str> = named.map(|name| name.trim_end_matches('?')).collect();
+            for name in tool.required {
+                let needed = guide.arguments.split(", ").any(|named| named == *name);
+                assert!(needed, "{}: {name}", guide.name);
+            }
+            let is_told = |name: &&str| named.contains(name) || !NOT_IN_PROMPTS.contains(name);
+            let mut known: Vec<&str> = properties.keys().map(String::as_str).collect();
+            known.retain(is_told);
+            known.sort_unstable();
+            named.sort_unstable();
+            assert_eq!(named, known, "{}", guide.name);
+            check_example(&guide.example_line(), &known);
+        }
+    }
+
+    fn check_example(line: &str, known: &[&str]) {
+        let ScannedLine::Call(call) = ToolLineScanner::default().scan(line) else {
+            panic!("no call: {line}");
+        };
+        let args = call.args.as_object().unwrap().keys();
+        for name in args {
+            assert!(known.contains(&name.as_str()), "{line}");
+        }
+    }
+}

@@ -45,6 +45,7 @@ pub(super) async fn collect(handle: &Arc<RunHandle>, id: NodeId) -> Result<Promp
     Ok(PromptSources {
         role: template.text,
         resumes: settings::resumes(program),
+        tool_calling: settings::tool_calling(program),
         recap: if inputs.was_lost {
             read_recap(handle, id).await
         } else {
