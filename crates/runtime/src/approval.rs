@@ -8,7 +8,7 @@ use turnkeep_types::Timestamp;
 
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
 use crate::orchestration::OrchestrationCall;
-use crate::tool::ToolCall;
+use crate::tool::{self, ToolCall};
 use crate::words::{GlobalMode, Scope, Verdict};
 
 /// The characters that chain, substitute or redirect commands in a shell.
@@ -118,9 +118,9 @@ fn command_of(args: &Value) -> Option<String> {
     }
 }
 
-/// Whether a call with these arguments runs a command.
+/// Whether a call with these arguments runs a command, also one that they do not show.
 pub(crate) fn runs_command(args: &Value) -> bool {
-    command_of(args).is_some()
+    command_of(args).is_some() || tool::is_of_kind_execute(args)
 }
 
 /// The file of a call, if it is about one.

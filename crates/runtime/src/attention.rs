@@ -6,6 +6,7 @@ use crate::ids::{AgentTurnId, ApprovalId, NodeId};
 use crate::live::LiveRun;
 use crate::node::{BlockReason, Node};
 use crate::usage::BudgetLevel;
+use crate::waits::list_deadlocks;
 use crate::words::{NodeStatus, RunStatus};
 
 /// The subject of an item.
@@ -17,6 +18,10 @@ pub enum AttentionKind {
     Question(ApprovalId),
     /// A node goes in circles.
     Stall,
+    /// Nodes wait for each other's replies. The item names the first of them.
+    Deadlock,
+    /// A person stopped a turn before its program had read the inputs, and they wait since then.
+    Held,
     /// The last turn of a node failed.
     Failure(AgentTurnId),
     /// A node wrote files that it may not write.
@@ -50,7 +55,8 @@ pub fn list_attention(run: &LiveRun) -> Vec<AttentionItem> {
     });
     let nodes = run.nodes().flat_map(items_of_node);
     // A stable order for equal times: approvals first, because an agent waits for them.
-    let mut items: Vec<AttentionItem> = approvals.chain(nodes).chain(items_of_run(run)).collect();
+    let of_run = deadlock_items(run).into_iter().chain(items_of_run(run));
+    let mut items: Vec<AttentionItem> = approvals.chain(nodes).chain(of_run).collect();
     items.sort_by_key(|item| item.since);
     items
 }
@@ -62,7 +68,13 @@ fn items_of_node(node: &Node) -> Vec<AttentionItem> {
         since,
         summary: format!("{}: {text}", node.name()),
     };
-    let state = kind_of_state(node).map(|kind| item(kind, node.status_since, &node.summary));
+    let state = kind_of_state(node).map(|kind| {
+        let text = match kind {
+            AttentionKind::Held => describe_held(node.inbox.len()),
+            _ => node.summary.clone(),
+        };
+        item(kind, node.status_since, &text)
+    });
     let budget = budget_item(node.budget_level(), node.budget_low_since)
         .map(|budget| item(budget.kind, budget.since, budget.text));
     state.into_iter().chain(budget).collect()
@@ -77,9 +89,18 @@ fn kind_of_state(node: &Node) -> Option<AttentionKind> {
             let failed = node.last_turn.as_ref()?;
             Some(AttentionKind::Failure(failed.id))
         }
+        None if node.inputs_held && !node.inbox.is_empty() => Some(AttentionKind::Held),
         // The open approvals have items of their own.
         Some(BlockReason::Approvals) | None => None,
     }
+}
+
+fn describe_held(inputs: usize) -> String {
+    let inputs = match inputs {
+        1 => "an input waits".to_owned(),
+        more => format!("{more} inputs wait"),
+    };
+    format!("{inputs} since its turn was stopped: retry, or send a message")
 }
 
 /// A budget that a person should look at.
@@ -100,6 +121,23 @@ fn budget_item(level: BudgetLevel, since: Option<Timestamp>) -> Option<BudgetIte
         since: since?,
         text,
     })
+}
+
+fn deadlock_items(run: &LiveRun) -> Vec<AttentionItem> {
+    let name_of = |id: &NodeId| run.node(*id).map_or("a deleted node", Node::name);
+    let deadlocks = list_deadlocks(run).into_iter();
+    deadlocks
+        .map(|deadlock| {
+            let first = deadlock.nodes.first();
+            let names: Vec<&str> = deadlock.nodes.iter().chain(first).map(name_of).collect();
+            AttentionItem {
+                kind: AttentionKind::Deadlock,
+                node: first.copied(),
+                since: deadlock.since,
+                summary: format!("each waits for the next one's reply: {}", names.join(" → ")),
+            }
+        })
+        .collect()
 }
 
 fn items_of_run(run: &LiveRun) -> Vec<AttentionItem> {

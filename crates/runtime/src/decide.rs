@@ -47,8 +47,8 @@ pub use actions::{
     stop_program,
 };
 pub use approvals::{
-    Permission, PermissionAnswer, WithdrawnPermission, ask_permission, delete_rule, resolve,
-    resolve_and_interrupt, withdraw_permission,
+    Permission, PermissionAnswer, WithdrawnPermission, ask_permission, check_changed_args,
+    delete_rule, resolve, resolve_and_interrupt, withdraw_permission,
 };
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
@@ -67,7 +67,7 @@ pub use runs::{
 };
 pub use schedule::{set_branch, waits_for_capacity};
 pub use tools::{ToolAnswer, ToolRequest, call_tool, deliver_outcome};
-pub use turns::{DiffTaken, ProgramEnd, end_turn};
+pub use turns::{DiffTaken, PrintedLines, ProgramEnd, end_turn};
 pub use verification::{VerificationEnd, end_verification, hands_over_changes, verify};
 
 /// What a decision reads besides the run.

@@ -54,6 +54,16 @@ pub enum Effect {
     ResetProgram(NodeId),
     /// Ends a node's program.
     EndProgram(NodeId),
+    /// Removes the worktree of a node that was deleted, once its program has ended. One that holds
+    /// work stays, and [`crate::decide::note_node`] says where.
+    RemoveWorktree {
+        /// The node.
+        node: NodeId,
+        /// Its name for people.
+        name: String,
+        /// The branch that the worktree is on, if it exists.
+        branch: Option<String>,
+    },
     /// Answers a program that asked for permission.
     AnswerPermission {
         /// The node.

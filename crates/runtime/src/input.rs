@@ -146,6 +146,11 @@ impl Input {
         matches!(self, Self::Message(message) if message.role == MessageRole::User)
     }
 
+    /// Whether the daemon asks the agent to continue a turn.
+    pub fn asks_to_continue(&self) -> bool {
+        matches!(self, Self::Message(message) if message.asks_to_continue())
+    }
+
     /// Whether it comes before inputs that arrived earlier.
     pub fn comes_first(&self) -> bool {
         matches!(self, Self::Message(message) if message.interrupt)

@@ -16,11 +16,11 @@ use crate::artifact::Artifact;
 use crate::edge::Edge;
 use crate::fact::{Event, Fact, NodeChange, TurnStep};
 use crate::ids::{ApprovalId, EdgeId, EnvelopeId, NodeId, RunId, ToolId, VerificationId};
-use crate::input::{Envelope, Input, Message};
+use crate::input::{Envelope, Input, InputId, Message};
 use crate::node::Node;
 use crate::run::{RunLimits, RunSettings};
 use crate::stall::{StallHistory, sign_call};
-use crate::tool::{OpenTool, ToolCall};
+use crate::tool::{OpenTool, ToolCall, ToolOutcome};
 use crate::turn::OpenTurn;
 use crate::usage::{Budget, BudgetLevel, Usage, UsageReport};
 use crate::verification::{CallPlace, HeldEnvelope, Verification};
@@ -108,6 +108,12 @@ impl LiveRun {
         held.any(|held| held.envelope.reply_to == Some(question))
     }
 
+    /// Whether a reply of one node to another waits at a gate.
+    pub fn holds_reply(&self, from: NodeId, to: NodeId) -> bool {
+        let mut held = self.gates.values().map(|held| &held.envelope);
+        held.any(|held| held.from == from && held.to == to && held.reply_to.is_some())
+    }
+
     /// How much of the run's budget is used.
     pub fn budget_level(&self) -> BudgetLevel {
         self.settings.budget.level(&self.usage)
@@ -171,14 +177,14 @@ impl LiveRun {
             Fact::EdgeDeleted(edge) => drop(self.edges.remove(edge)),
             Fact::EnvelopeSent(envelope) => self.send_envelope(event, envelope),
             Fact::EnvelopeHeld { envelope, tool } => self.hold_envelope(event, envelope, *tool),
-            Fact::EnvelopeRefused { envelope, .. } => drop(self.gates.remove(envelope)),
+            Fact::EnvelopeRefused { envelope, .. } => self.refuse_envelope(event, *envelope),
             Fact::MessageSent(message) => self.send_message(message),
             Fact::AnswerDelta(text) => self.add_text(event, text),
             Fact::AnswerFinal { content, .. } => self.finish_text(event, content),
             Fact::ThinkingDelta(_) | Fact::ThinkingFinal(_) => self.note_output(event),
             Fact::ToolProposed(call) => self.propose_tool(event, call),
             Fact::ToolStarted(call) => self.start_tool(event, call.id),
-            Fact::ToolCompleted { tool, .. } => self.complete_tool(event, *tool),
+            Fact::ToolCompleted { tool, outcome } => self.complete_tool(event, *tool, outcome),
             Fact::ApprovalRequested(approval) => self.open_approval(approval),
             Fact::ApprovalResolved { approval, .. } => self.close_approval(event, *approval),
             Fact::ArtifactCreated(artifact) => self.note_artifact(event, artifact),
@@ -275,12 +281,44 @@ impl LiveRun {
     }
 
     fn step_turn(&mut self, event: &Event, step: &TurnStep) {
+        self.settle_questions_of_turn(event, step);
         // A question whose reply waits at a gate stays owed: the gate may refuse the reply.
-        let held = self.gates.values();
-        let held_replies: BTreeSet<EnvelopeId> =
-            held.filter_map(|held| held.envelope.reply_to).collect();
+        let held = self.gates.values().map(|held| &held.envelope);
+        let held = held.filter(|held| Some(held.from) == event.node && held.reply_to.is_some());
+        let held_to: BTreeSet<NodeId> = held.map(|held| held.to).collect();
         if let (Some(node), Some(turn)) = (self.node_mut(event.node), event.turn) {
-            node_events::step_turn(node, event.at, turn, step, &held_replies);
+            node_events::step_turn(node, event.at, turn, step, &held_to);
+        }
+    }
+
+    /// An envelope to a node answers all of its questions that the turn has read. They are settled at
+    /// the end of the turn: until then the agent may answer each of them by itself.
+    fn settle_questions_of_turn(&mut self, event: &Event, step: &TurnStep) {
+        let requeued: &[InputId] = match step {
+            TurnStep::Completed { .. } => &[],
+            TurnStep::Interrupted { requeued, .. } | TurnStep::Failed { requeued, .. } => requeued,
+            _ => return,
+        };
+        let node = event.node.and_then(|id| self.node(id));
+        let Some((node, open)) = node.and_then(|node| Some((node, node.turn.as_ref()?))) else {
+            return;
+        };
+        let read = open.consumed.iter().filter_map(Input::as_envelope);
+        let is_answered = |question: &&Envelope| {
+            let is_requeued = requeued.contains(&InputId::Envelope(question.id));
+            open.sent_to.contains(&question.from) && !is_requeued
+        };
+        let answered = read.chain(&node.owed).filter(is_answered);
+        let answered: Vec<AskedQuestion> = answered.map(AskedQuestion::of).collect();
+        self.settle(&answered);
+    }
+
+    fn settle(&mut self, answered: &[AskedQuestion]) {
+        for question in answered {
+            if let Some(asker) = self.node_mut(Some(question.asker)) {
+                asker.unanswered.remove(&question.id);
+                asker.awaited_replies.remove(&question.id);
+            }
         }
     }
 
@@ -292,6 +330,19 @@ impl LiveRun {
             call: call_place(event, tool),
         };
         self.gates.insert(envelope.id, Arc::new(held));
+        if let Some(sender) = self.node_mut(Some(envelope.from)) {
+            node_events::note_sent(sender, event.turn, envelope);
+            if let Some(tool) = tool {
+                sender.made_calls.note_held(tool, envelope.id);
+            }
+        }
+    }
+
+    fn refuse_envelope(&mut self, event: &Event, envelope: EnvelopeId) {
+        self.gates.remove(&envelope);
+        if let Some(sender) = self.node_mut(event.node) {
+            sender.made_calls.note_refused(envelope);
+        }
     }
 
     fn set_summary(&mut self, event: &Event, summary: &str) {
@@ -302,18 +353,24 @@ impl LiveRun {
     }
 
     fn send_envelope(&mut self, event: &Event, envelope: &Envelope) {
-        self.gates.remove(&envelope.id);
+        let was_held = self.gates.remove(&envelope.id).is_some();
+        if was_held {
+            self.settle_owed_questions(event, envelope);
+        }
         // A reply settles the question of the other node. A question counts for its sender.
         if let Some(sender) = self.node_mut(Some(envelope.from)) {
-            let open = sender.turn.as_ref().filter(|_| envelope.synthesized);
-            let diff = open.and_then(|turn| turn.diff);
-            sender.stalls.add_envelope(envelope, diff, event.turn);
+            if !was_held {
+                node_events::note_sent(sender, event.turn, envelope);
+            }
             if envelope.expectation == Expectation::Required {
                 sender.unanswered.insert(envelope.id);
                 sender.awaited_replies.insert(envelope.id);
             }
             if let Some(turn) = &mut sender.turn {
                 turn.progress.sent_envelope = true;
+                if Some(turn.id) == event.turn {
+                    turn.sent_to.insert(envelope.to);
+                }
             }
         }
         if let Some(receiver) = self.node_mut(Some(envelope.to)) {
@@ -330,6 +387,20 @@ impl LiveRun {
         }
     }
 
+    /// A reply that passed its gate behind the end of its turn answers what that turn has read.
+    fn settle_owed_questions(&mut self, event: &Event, reply: &Envelope) {
+        let Some(sender) = self.node(reply.from) else {
+            return;
+        };
+        let is_open = sender.turn.as_ref().map(|turn| turn.id) == event.turn;
+        let owed = sender.owed.iter();
+        let answered = owed.filter(|owed| owed.from == reply.to && reply.reply_to.is_some());
+        let answered: Vec<AskedQuestion> = answered.map(AskedQuestion::of).collect();
+        if !is_open {
+            self.settle(&answered);
+        }
+    }
+
     fn send_message(&mut self, message: &Message) {
         if let Some(node) = self.node_mut(Some(message.node)) {
             // A person's message is new guidance, so earlier repetitions do not count.
@@ -339,14 +410,15 @@ impl LiveRun {
             // Once is enough, also if the run is paused again before a turn reads it.
             if message.asks_to_continue() {
                 node.continue_note_due = false;
+                node_events::keep_unfinished(node);
             }
             node.inputs_held = false;
             node.inbox.push(Input::Message(message.clone()));
         }
     }
 
-    /// Every turn makes prompts and a diff, and a long output makes a log; anything else is the
-    /// agent's own work.
+    /// Every turn makes prompts, a diff and a log of what its program printed, and a long output makes
+    /// another log; anything else is the agent's own work.
     fn note_artifact(&mut self, event: &Event, artifact: &Artifact) {
         let Some(turn) = self.turn_mut(event) else {
             return;
@@ -367,6 +439,7 @@ impl LiveRun {
     fn note_output(&mut self, event: &Event) {
         if let Some(turn) = self.turn_mut(event) {
             turn.last_output_at = event.at;
+            turn.has_output = true;
         }
     }
 
@@ -395,6 +468,9 @@ impl LiveRun {
             };
             turn.open_tools.insert(call.id, open);
             turn.tools_signature = Some(sign_call(turn.tools_signature, call));
+            if let Some(node) = self.node_mut(event.node) {
+                node.made_calls.note_call(call);
+            }
         }
     }
 
@@ -407,10 +483,16 @@ impl LiveRun {
         }
     }
 
-    fn complete_tool(&mut self, event: &Event, tool: ToolId) {
+    fn complete_tool(&mut self, event: &Event, tool: ToolId, outcome: &ToolOutcome) {
         self.note_output(event);
         if let Some(turn) = self.turn_mut(event) {
-            turn.open_tools.remove(&tool);
+            let open = turn.open_tools.remove(&tool);
+            if let Some(done) = open.filter(|_| outcome.ok) {
+                turn.note_written(&done.call);
+            }
+        }
+        if let Some(node) = self.node_mut(event.node) {
+            node.made_calls.note_result(tool, outcome);
         }
     }
 
@@ -444,6 +526,21 @@ impl LiveRun {
             node.usage.add(&report.usage);
             let level = node.budget_level();
             node.budget_low_since = low_since(level, node.budget_low_since, event.at);
+        }
+    }
+}
+
+/// A question that an envelope answered.
+struct AskedQuestion {
+    asker: NodeId,
+    id: EnvelopeId,
+}
+
+impl AskedQuestion {
+    fn of(question: &Envelope) -> Self {
+        Self {
+            asker: question.from,
+            id: question.id,
         }
     }
 }

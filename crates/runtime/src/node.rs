@@ -9,7 +9,8 @@ use turnkeep_types::{BlobHash, Timestamp};
 
 use crate::artifact::Workspace;
 use crate::ids::{AgentTurnId, ApprovalId, EnvelopeId, NodeId};
-use crate::input::{Envelope, Inbox};
+use crate::input::{Envelope, Inbox, Input};
+use crate::replay::CallMemory;
 use crate::stall::StallHistory;
 use crate::turn::{EndedTurn, OpenTurn};
 use crate::usage::{Budget, BudgetLevel, Usage};
@@ -122,6 +123,13 @@ pub struct Session {
     pub was_lost: bool,
 }
 
+impl Session {
+    /// Whether the next prompt is the first one that it reads.
+    pub fn has_read_nothing(&self) -> bool {
+        self.id.is_none() || self.prompt_hash.is_none()
+    }
+}
+
 /// A node of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -152,12 +160,19 @@ pub struct Node {
     pub last_turn: Option<EndedTurn>,
     /// Whether its last turn was stopped by a pause, so that it gets a note to continue.
     pub continue_note_due: bool,
+    /// The inputs of the turns that the agent was asked to continue. Its session remembers them. A
+    /// turn that continues in another session reads them again.
+    pub unfinished: Vec<Input>,
+    /// What the turns did that read the inputs of the last one, as far as another turn may do it again.
+    pub made_calls: CallMemory,
     /// The questions of interrupted turns, which the next completed turn answers.
     pub owed: Vec<Envelope>,
     /// No turn starts before this time.
     pub retry_at: Option<Timestamp>,
     /// How many turns in a row failed before a tool ran.
     pub failed_attempts: u32,
+    /// How many turns in a row its provider stopped, because it takes no more for a while.
+    pub rate_limits: u32,
     /// Its questions that have no reply yet.
     pub unanswered: BTreeSet<EnvelopeId>,
     /// Those of them that it sent since its last turn began. With `wakeOn: all` it waits for them.
@@ -192,9 +207,12 @@ impl Node {
             turn: None,
             last_turn: None,
             continue_note_due: false,
+            unfinished: Vec::new(),
+            made_calls: CallMemory::default(),
             owed: Vec::new(),
             retry_at: None,
             failed_attempts: 0,
+            rate_limits: 0,
             unanswered: BTreeSet::new(),
             awaited_replies: BTreeSet::new(),
             open_approvals: BTreeSet::new(),

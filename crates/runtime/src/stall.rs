@@ -5,10 +5,13 @@
 //! [`mask_output`] has removed what differs by itself. Worked example: "Built in 1.2 s at 10:31"
 //! and "built in  3.4 s at 10:32" are both `built in #.# s at #:#`.
 
+mod envelope;
+
 use std::collections::BTreeMap;
 
 use turnkeep_types::BlobHash;
 
+use self::envelope::sign_envelope;
 use crate::ids::{AgentTurnId, NodeId};
 use crate::input::Envelope;
 use crate::tool::ToolCall;
@@ -93,14 +96,6 @@ impl Streak {
             push_bounded(&mut self.turns, turn, TURNS_NAMED_MAX);
         }
     }
-
-    /// Takes back what this turn, the last one, has added.
-    fn take_back(&mut self, turn: AgentTurnId) {
-        while self.turns.last() == Some(&turn) {
-            self.turns.pop();
-            self.count = self.count.saturating_sub(1);
-        }
-    }
 }
 
 /// Adds an item and drops the oldest one if there are too many.
@@ -117,8 +112,10 @@ pub struct StallHistory {
     pub outputs: Streak,
     pub diffs: Streak,
     pub verification_failures: Streak,
-    /// Envelopes to each receiver.
+    /// Turns that sent the same to a receiver.
     pub envelopes: BTreeMap<NodeId, Streak>,
+    /// The hash of what the open turn has sent to each receiver so far.
+    pub sent: BTreeMap<NodeId, BlobHash>,
     /// Automatic turns in a row that did nothing.
     pub idle_auto_turns: Vec<AgentTurnId>,
     /// What the last turns did, whether it was the same or not. A person reads it as evidence.
@@ -142,6 +139,11 @@ pub struct LastTurns {
 const IDLE_AUTO_TURNS_MAX: usize = 2;
 
 impl StallHistory {
+    /// Begins a turn. What an interrupted one before it sent does not count.
+    pub fn begin_turn(&mut self) {
+        self.sent.clear();
+    }
+
     /// Adds a completed turn and what it said.
     pub fn add_turn(&mut self, turn: AgentTurnId, signature: &TurnSignature, summary: String) {
         if signature.was_idle_auto_turn {
@@ -152,13 +154,12 @@ impl StallHistory {
         self.last_turns.output = Some(signature.output);
         self.last_turns.diff = signature.diff;
         push_bounded(&mut self.last_turns.summaries, summary, SUMMARIES_MAX);
+        let sent = std::mem::take(&mut self.sent);
         // Neither counted nor the end of a streak: the turn says nothing about the others.
         if signature.may_repeat {
-            for streak in self.envelopes.values_mut() {
-                streak.take_back(turn);
-            }
             return;
         }
+        self.add_sent(turn, &sent);
         let changed_nothing = signature.diff.is_none() && !signature.made_artifact;
         let said = changed_nothing.then(|| signature.output_and_tools());
         self.outputs.add(said, Some(turn));
@@ -170,20 +171,24 @@ impl StallHistory {
         push_bounded(&mut self.idle_auto_turns, turn, TURNS_NAMED_MAX);
     }
 
-    /// Adds an envelope that the node sent in this turn. `diff` is the hash of the changes that the
-    /// daemon has attached to a reply in the node's place: equal words about other changes are
+    /// Adds an envelope that the node sends in its open turn. `diff` is the hash of the changes that
+    /// the daemon has attached to a reply in the node's place: equal words about other changes are
     /// another reply.
-    pub fn add_envelope(
-        &mut self,
-        envelope: &Envelope,
-        diff: Option<BlobHash>,
-        turn: Option<AgentTurnId>,
-    ) {
-        // Masked like output: agents repeat themselves with other times and counts.
-        let text = BlobHash::of(mask_output(&envelope.message).as_bytes());
-        let hash = diff.map_or(text, |diff| hash_both(text, diff));
-        let streak = self.envelopes.entry(envelope.to).or_default();
-        streak.add(Some(hash), turn);
+    pub fn add_envelope(&mut self, envelope: &Envelope, diff: Option<BlobHash>) {
+        let hash = sign_envelope(envelope, diff);
+        let before = self.sent.get(&envelope.to);
+        let all = before.map_or(hash, |before| hash_both(*before, hash));
+        self.sent.insert(envelope.to, all);
+    }
+
+    /// Counts what a turn sent: all of it once for each receiver, because turns in a row are compared.
+    fn add_sent(&mut self, turn: AgentTurnId, sent: &BTreeMap<NodeId, BlobHash>) {
+        self.envelopes
+            .retain(|receiver, _| sent.contains_key(receiver));
+        for (receiver, hash) in sent {
+            let streak = self.envelopes.entry(*receiver).or_default();
+            streak.add(Some(*hash), Some(turn));
+        }
     }
 
     /// Adds a refused completion. `signature` names the command, its exit code and its output.
@@ -430,16 +435,97 @@ mod tests {
         let mut ids = IdSource::from_seed(&[1; 32]);
         let (first, second): (NodeId, NodeId) = (ids.draw(), ids.draw());
         let mut history = StallHistory::default();
-        for _ in 0..4 {
-            history.add_envelope(&envelope(first, "please look"), None, None);
-            history.add_envelope(&envelope(second, "please look"), None, None);
+        let send = |history: &mut StallHistory, number: u128, receivers: &[NodeId]| {
+            for receiver in receivers {
+                history.add_envelope(&envelope(*receiver, "Please look"), None);
+            }
+            end_changed_turn(history, number);
+        };
+        for number in 1..=4 {
+            send(&mut history, number, &[first, second]);
         }
         assert_eq!(history.find_stall(5), None);
-        history.add_envelope(&envelope(first, "Please look"), None, None);
-        assert_eq!(
-            history.find_stall(5).unwrap().reason,
-            StallReason::SameEnvelope
-        );
+        send(&mut history, 5, &[first]);
+        let stall = history.find_stall(5).unwrap();
+        assert_eq!(stall.reason, StallReason::SameEnvelope);
+        assert_eq!(stall.turns, [1, 2, 3, 4, 5].map(turn));
+        // The turn ended the row of the other one.
+        for number in 6..=9 {
+            send(&mut history, number, &[second]);
+        }
+        assert_eq!(history.find_stall(5), None);
+    }
+
+    /// Ends a turn whose words and changes are like no other's.
+    fn end_changed_turn(history: &mut StallHistory, number: u128) {
+        let ended = TurnSignature {
+            diff: Some(BlobHash::of(&number.to_le_bytes())),
+            ..signature("Done.")
+        };
+        history.add_turn(turn(number), &ended, String::new());
+    }
+
+    /// Whether five turns, each of which sends these envelopes, are a stall.
+    fn is_stall_after_five(envelopes: impl Fn(u128) -> Vec<Envelope>) -> bool {
+        let mut history = StallHistory::default();
+        for number in 1..=5 {
+            history.begin_turn();
+            for sent in envelopes(number) {
+                history.add_envelope(&sent, None);
+            }
+            end_changed_turn(&mut history, number);
+        }
+        history.find_stall(5).is_some()
+    }
+
+    #[test]
+    fn envelopes_are_the_same_only_if_everything_in_them_is() {
+        use crate::ids::ArtifactId;
+        use crate::input::EnvelopeStatus;
+
+        let same = || envelope(NodeId::from_bits(9), "Look again");
+        assert!(is_stall_after_five(|_| vec![same()]));
+        let at = |number: u128| envelope(NodeId::from_bits(9), &format!("Look at 10:0{number}"));
+        assert!(is_stall_after_five(|number| vec![at(number)]));
+        let file = |number: u128| envelope(NodeId::from_bits(9), &format!("Fix file {number}"));
+        assert!(!is_stall_after_five(|number| vec![file(number)]));
+        assert!(!is_stall_after_five(|number| {
+            let structured = Some(json!({"file": u64::try_from(number).unwrap()}));
+            vec![Envelope {
+                structured,
+                ..same()
+            }]
+        }));
+        assert!(!is_stall_after_five(|number| {
+            let artifacts = vec![ArtifactId::from_bits(number)];
+            vec![Envelope {
+                artifacts,
+                ..same()
+            }]
+        }));
+        assert!(!is_stall_after_five(|number| {
+            let status = Some(EnvelopeStatus {
+                ok: number % 2 == 0,
+                reason: None,
+            });
+            vec![Envelope { status, ..same() }]
+        }));
+    }
+
+    #[test]
+    fn equal_envelopes_of_one_turn_count_once() {
+        let receiver = NodeId::from_bits(9);
+        let mut history = StallHistory::default();
+        for _ in 0..5 {
+            history.add_envelope(&envelope(receiver, "Look again"), None);
+        }
+        end_changed_turn(&mut history, 1);
+        assert_eq!(history.find_stall(5), None);
+        // A turn that was interrupted is not in the row.
+        history.add_envelope(&envelope(receiver, "Something else"), None);
+        history.begin_turn();
+        end_changed_turn(&mut history, 2);
+        assert_eq!(history.envelopes, BTreeMap::new());
     }
 
     #[test]
@@ -447,7 +533,7 @@ mod tests {
         let receiver = NodeId::from_bits(9);
         let send = |history: &mut StallHistory, number: u128, may_repeat: bool| {
             let sent = envelope(receiver, "still running");
-            history.add_envelope(&sent, None, Some(turn(number)));
+            history.add_envelope(&sent, None);
             let ended = TurnSignature {
                 may_repeat,
                 diff: Some(BlobHash::of(&number.to_le_bytes())),

@@ -3,14 +3,15 @@
 //! The steps are recorded in this order: started, waiting for the model, any number of tools and
 //! approvals, and exactly one end. [`TurnStage`] is how far an open turn is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use turnkeep_types::{BlobHash, Timestamp};
 
-use crate::ids::{AgentTurnId, ToolId};
+use crate::ids::{AgentTurnId, NodeId, ToolId};
 use crate::input::Input;
-use crate::tool::OpenTool;
+use crate::node::Session;
+use crate::tool::{OpenTool, ToolCall};
 use crate::words::{GlobalMode, Mode, PromptKind, TurnCause};
 
 /// How far an open turn is.
@@ -64,6 +65,9 @@ pub enum TurnEnd {
     RateLimitedFor { wait: Duration },
 }
 
+/// A turn remembers so many files that its calls have written.
+const WRITTEN_PATHS_MAX: usize = 10_000;
+
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenTurn {
@@ -77,6 +81,13 @@ pub struct OpenTurn {
     pub mode: Mode,
     pub global_mode: GlobalMode,
     pub prompt: Option<PromptKind>,
+    /// What was known of the session before the prompt, in case the program never got the prompt.
+    pub session_before: Option<Session>,
+    /// Whether the log has something that the program said or did in this turn. Without it nothing
+    /// shows that the program got the prompt: the prompt is recorded before the program is started.
+    /// A session's name and usage show nothing, because some programs report both before they read a
+    /// prompt.
+    pub has_output: bool,
     /// Whether its program cannot continue the conversation after it has ended.
     pub forgets: bool,
     /// The tree of the workspace before the turn.
@@ -88,11 +99,15 @@ pub struct OpenTurn {
     /// The text of the last final message.
     pub final_text: Option<String>,
     pub open_tools: BTreeMap<ToolId, OpenTool>,
+    /// The files that its completed calls have written, as their arguments name them.
+    pub written_paths: BTreeSet<String>,
     /// The hash of all its calls of tools so far, in their order.
     pub tools_signature: Option<BlobHash>,
     /// The content of its diff, between the diff and the end.
     pub diff: Option<BlobHash>,
     pub progress: TurnProgress,
+    /// The nodes to which it has sent an envelope.
+    pub sent_to: BTreeSet<NodeId>,
     /// When a warning about its silence was last given.
     pub silence_warned_at: Option<Timestamp>,
 }
@@ -111,6 +126,15 @@ impl OpenTurn {
 }
 
 impl OpenTurn {
+    /// Remembers the files that a call has written.
+    pub(crate) fn note_written(&mut self, call: &ToolCall) {
+        for path in call.written_paths() {
+            if self.written_paths.len() < WRITTEN_PATHS_MAX {
+                self.written_paths.insert(path.to_owned());
+            }
+        }
+    }
+
     /// Whether inputs that its program has not seen wait until something new arrives.
     pub fn holds_inputs(&self) -> bool {
         matches!(self.stage, TurnStage::Interrupting { holds: true, .. })

@@ -87,6 +87,32 @@ pub struct Explanation {
     pub deadlocks: Vec<Vec<NodeId>>,
 }
 
+/// Nodes that wait for each other's replies. Only a person ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deadlock {
+    /// Each waits for the next one, and the last one for the first.
+    pub nodes: Vec<NodeId>,
+    /// When the last of them began to wait.
+    pub since: Timestamp,
+}
+
+/// The deadlocks of a run. A pause that ends by itself, or a lack of room, makes none and hides none.
+pub fn list_deadlocks(run: &LiveRun) -> Vec<Deadlock> {
+    let Explanation { waits, deadlocks } = explain(run, Timestamp(u64::MAX), Capacity::UNLIMITED);
+    let since_of = |nodes: &[NodeId]| {
+        let of_circle = |wait: &&Wait| wait.node.is_some_and(|node| nodes.contains(&node));
+        let since = waits.iter().filter(of_circle).map(|wait| wait.since);
+        since.max().unwrap_or_default()
+    };
+    let found = deadlocks.into_iter();
+    found
+        .map(|nodes| Deadlock {
+            since: since_of(&nodes),
+            nodes,
+        })
+        .collect()
+}
+
 /// Explains a run.
 pub fn explain(run: &LiveRun, now: Timestamp, capacity: Capacity<'_>) -> Explanation {
     let mut waits = waits_of_run(run);

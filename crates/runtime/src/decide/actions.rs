@@ -74,7 +74,10 @@ pub fn reset_node(
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
     let node = draft.run.node(id).ok_or(Rejection::NodeGone(id))?;
-    let (has_turn, is_blocked) = (node.turn.is_some(), node.block.is_some());
+    // Files that a node must not write stay for a person to decide, whatever its session is.
+    let is_violation = matches!(node.block, Some(BlockReason::Violation { .. }));
+    let has_turn = node.turn.is_some();
+    let is_blocked = node.block.is_some() && !is_violation;
     if has_turn {
         turns::interrupt(&mut draft, id, "reset by the user", AfterStop::Restart);
     } else if is_blocked {

@@ -61,7 +61,11 @@ pub fn ask_permission(
         return Ok(draft.finish(PermissionAnswer::Denied));
     }
     // Before the rules: a rule for the whole run must not give a node a right that it lacks.
-    if approval::runs_command(&call.args) && !may_run_commands(&draft, node) {
+    // The question may say more than the call that was proposed before.
+    let is_command = [&call.args, &permission.args]
+        .into_iter()
+        .any(approval::runs_command);
+    if is_command && !may_run_commands(&draft, node) {
         let reason = "this node may not run commands (`runCommands` is false)";
         deny_at_once(&mut draft, node, turn, call, reason);
         return Ok(draft.finish(PermissionAnswer::Denied));
@@ -279,6 +283,32 @@ pub fn resolve_and_interrupt(
     }
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
+}
+
+/// Rejects changed arguments for a program that takes a yes or a no, but no other arguments.
+/// `fixed_programs` names those programs: only the server knows the protocols of the user's own ones.
+/// Whatever else is wrong with an answer, [`resolve`] says.
+pub fn check_changed_args(
+    run: &Run,
+    id: ApprovalId,
+    resolution: &Resolution,
+    fixed_programs: &[String],
+) -> Result<(), Rejection> {
+    let args = resolution.modified_args.as_ref();
+    let changes = resolution.verdict == Verdict::Modified && args.is_some_and(Value::is_object);
+    let approval = run.live.approvals.get(&id).filter(|_| changes);
+    let asked = approval
+        .filter(|approval| matches!(approval.subject, ApprovalSubject::ProviderTool { .. }));
+    match asked.and_then(|approval| run.live.node(approval.node)) {
+        Some(node)
+            if fixed_programs
+                .iter()
+                .any(|program| program == node.program()) =>
+        {
+            Err(Rejection::CannotModify(node.program().to_owned()))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn record_resolution(

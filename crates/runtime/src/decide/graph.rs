@@ -13,7 +13,7 @@ use crate::node::{Capabilities, NewNode, Node, NodeSettings};
 use crate::rejection::Rejection;
 use crate::request::MadeId;
 use crate::run::Run;
-use crate::words::{EdgeKind, NodeStatus};
+use crate::words::{EdgeKind, NodeStatus, WorkspaceKind};
 
 use super::turns::AfterStop;
 use super::{
@@ -199,6 +199,7 @@ pub fn delete_node(
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
     draft.run.node(id).ok_or(Rejection::NodeGone(id))?;
+    let worktree = worktree_removal(&draft.run, id);
     // First of the effects: the program must not act between its deletion and its end.
     draft.perform(Effect::EndProgram(id));
     let edges = draft.run.edges.values().filter(|edge| edge.touches(id));
@@ -214,9 +215,23 @@ pub fn delete_node(
     let dropped = replies::return_mail(&mut draft, id);
     let dropped = dropped.iter().map(Input::id).collect();
     draft.record_for(id, Fact::NodeDeleted { dropped });
+    if let Some(removal) = worktree {
+        draft.perform(removal);
+    }
     verification::finish_docs(&mut draft, id);
     schedule::start_ready_turns(&mut draft);
     Ok(draft.finish(()))
+}
+
+/// The removal of a node's worktree, if the node has one.
+fn worktree_removal(run: &LiveRun, id: NodeId) -> Option<Effect> {
+    let node = run.node(id)?;
+    let workspace = node.workspace.as_ref()?;
+    (workspace.kind == WorkspaceKind::Worktree).then(|| Effect::RemoveWorktree {
+        node: id,
+        name: node.name().to_owned(),
+        branch: workspace.branch.clone(),
+    })
 }
 
 /// Ends the open turn of a node that is deleted. Inputs that its program never saw go back into the

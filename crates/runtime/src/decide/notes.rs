@@ -7,7 +7,8 @@ use crate::run::Run;
 
 use super::{Decision, Draft, Surroundings};
 
-/// Records a note about a node. Nothing else changes.
+/// Records a note about a node. Nothing else changes. The node may be deleted: its worktree can
+/// outlive it.
 pub fn note_node(
     run: &Run,
     around: Surroundings<'_>,
@@ -15,7 +16,6 @@ pub fn note_node(
     text: &str,
 ) -> Result<Decision<()>, Rejection> {
     let mut draft = Draft::new(run, around);
-    draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     draft.record_for(node, Fact::NodeLogged(text.to_owned()));
     Ok(draft.finish(()))
 }

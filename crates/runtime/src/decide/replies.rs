@@ -27,6 +27,9 @@ pub(super) fn send_owed_replies(draft: &mut Draft<'_>, end: &ProgramEnd, diff: A
     // The oldest first, as they were asked.
     let consumed = open.consumed.iter().filter_map(Input::as_envelope);
     let questions: Vec<Envelope> = node.owed.iter().chain(consumed).cloned().collect();
+    // Before the first reply of the daemon: those answer one question each.
+    let is_due = |question: &Envelope| !has_written_to(draft, &open, end.node, question.from);
+    let questions: Vec<Envelope> = questions.into_iter().filter(is_due).collect();
     for question in &questions {
         if is_owed(draft, question) {
             let envelope = synthesize_reply(draft, end, question, &open, diff);
@@ -46,6 +49,11 @@ fn is_owed(draft: &Draft<'_>, question: &Envelope) -> bool {
     question.expectation == Expectation::Required
         && is_unanswered(draft, question)
         && !draft.run.holds_reply_to(question.id)
+}
+
+/// Whether the turn has sent the asker something itself. One envelope answers all questions of a node.
+fn has_written_to(draft: &Draft<'_>, open: &OpenTurn, from: NodeId, asker: NodeId) -> bool {
+    open.sent_to.contains(&asker) || draft.run.holds_reply(from, asker)
 }
 
 fn is_unanswered(draft: &Draft<'_>, question: &Envelope) -> bool {

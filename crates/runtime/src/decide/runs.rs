@@ -197,8 +197,9 @@ pub struct LostChanges {
 
 /// Ends the turns that were open when the server stopped. Their programs are gone.
 ///
-/// A turn whose session can be resumed is asked to continue; the inputs of the others go back into
-/// the inbox. So no input is lost and none is consumed twice.
+/// A turn is asked to continue if its program has said something in it and its session can be
+/// resumed. The inputs of the others go back into the inbox. So no input is lost, and none is read
+/// twice of which the log shows that it was read.
 pub fn restart(run: &Run, around: Surroundings<'_>, restart: Restart<'_>) -> Decision<()> {
     let mut draft = Draft::new(run, around);
     // A queued run would begin to work by itself, too.
@@ -280,9 +281,10 @@ struct LostTurn {
 fn find_lost_turn(draft: &Draft<'_>, id: NodeId, restart: Restart<'_>) -> Option<LostTurn> {
     let node = draft.run.node(id)?;
     let open = node.turn.as_ref()?;
-    // A session that never got the prompt has nothing to continue.
+    // Only what the program said shows that its session has read the inputs. Reading them twice is
+    // better than never.
     let can_resume = node.session.id.is_some()
-        && open.prompt.is_some()
+        && open.has_output
         && restart
             .resumable_programs
             .iter()

@@ -55,7 +55,9 @@ fn next_ready_node(draft: &Draft<'_>) -> Option<NodeId> {
 }
 
 /// Whether nothing happens in a run that should go on by itself, and nothing will without a prompt.
-/// Capacity is not looked at: a quiet run that finds none is quiet until there is some.
+/// Capacity is not looked at: a quiet run that finds none is quiet until there is some. A node that
+/// waits for a person, because of its files or because the person has stopped it, keeps no other
+/// node from going on.
 fn is_quiet(run: &LiveRun, now: Timestamp) -> bool {
     let may_go_on = run.mode == Mode::Auto
         && run.status == RunStatus::Running
@@ -66,7 +68,11 @@ fn is_quiet(run: &LiveRun, now: Timestamp) -> bool {
         let is_parked = node.retry_at.is_some_and(|retry_at| now < retry_at);
         // With room for every turn, only the node itself can hold it.
         let hold = find_hold(run, node, now, Capacity::UNLIMITED);
-        !is_parked && matches!(hold, Some(Hold::NoInput | Hold::AwaitsReplies(_)))
+        let is_still = matches!(
+            hold,
+            Some(Hold::NoInput | Hold::AwaitsReplies(_) | Hold::Blocked | Hold::Interrupted)
+        );
+        is_still && !is_parked
     };
     may_go_on && run.nodes().all(is_waiting)
 }
@@ -90,8 +96,12 @@ fn start_auto_turns(draft: &mut Draft<'_>) {
     }
 }
 
+/// The orchestrators that may get an automatic turn. One that a person has stopped, or must decide
+/// about, does not begin by itself.
 fn orchestrators(run: &LiveRun) -> Vec<NodeId> {
-    let mut leads: Vec<&Node> = run.nodes().filter(|node| node.is_orchestrator()).collect();
+    let may_begin = |node: &&Node| node.block.is_none() && !node.inputs_held;
+    let leads = run.nodes().filter(|node| node.is_orchestrator());
+    let mut leads: Vec<&Node> = leads.filter(may_begin).collect();
     // The sort is stable, so equal ones keep the order of their creation.
     leads.sort_by_key(|node| node.last_turn.as_ref().map(|turn| turn.ended_at));
     leads.into_iter().map(|node| node.id).collect()

@@ -68,7 +68,12 @@ pub fn call_tool(
     check_open(&draft, node, turn)?;
     let caller = draft.run.node(node).ok_or(Rejection::NodeGone(node))?;
     check_not_stopping(caller)?;
-    let needs_approval = check_call(&draft, caller, &call)?;
+    // Before the checks: what the call made already, such as its alias, would be in its way.
+    let repeated = caller.made_calls.find_answer(call.tool_name(), &args);
+    let needs_approval = match repeated {
+        Some(_) => false,
+        None => check_call(&draft, caller, &call)?,
+    };
     let tool = ToolCall {
         id: draft.draw_id(),
         name: call.tool_name().to_owned(),
@@ -82,6 +87,11 @@ pub fn call_tool(
     };
     // Before the approval, which shows the call. A denied call is completed like any other.
     draft.record_in(node, turn, Fact::ToolProposed(tool.clone()));
+    if let Some(answer) = repeated {
+        draft.record_in(node, turn, Fact::ToolStarted(tool));
+        complete_call(&mut draft, place, &Ok(answer.clone()));
+        return Ok(draft.finish(ToolAnswer::Done(answer)));
+    }
     if needs_approval {
         let context = describe_call(&call);
         let subject = ApprovalSubject::OrchestrationTool(Box::new(call));

@@ -8,6 +8,7 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
+use serde_json::Value;
 use turnkeep_types::{BlobHash, Timestamp};
 
 use crate::approval::{ApprovalSubject, Resolution};
@@ -37,6 +38,9 @@ use super::{
 const RETRY_PAUSES_MS: [u64; 3] = [2_000, 8_000, 30_000];
 /// How long a provider is left alone that did not say when it takes more.
 const PARKED_MS: u64 = 15 * 60 * 1000;
+/// How long a provider is left alone at least, whatever it says. A time that has passed already would
+/// start the turn again at once, and again. The pause doubles each time, up to [`PARKED_MS`].
+const PARKED_MS_MIN: u64 = 2_000;
 
 /// The end of the program's part of a turn, with the changes that the server found.
 #[derive(Debug, Clone)]
@@ -45,8 +49,18 @@ pub struct ProgramEnd {
     pub turn: AgentTurnId,
     pub end: TurnEnd,
     pub diff: DiffTaken,
+    /// `None` if the program printed nothing.
+    pub printed: Option<PrintedLines>,
     /// Whether the turn only waited for a command that still runs.
     pub only_waited: bool,
+}
+
+/// The lines that the program printed in a turn, as the server read them.
+#[derive(Debug, Clone)]
+pub struct PrintedLines {
+    /// The name of the file that keeps them.
+    pub file: &'static str,
+    pub content: Bytes,
 }
 
 /// The changes of a workspace during a turn.
@@ -102,6 +116,7 @@ pub(super) fn end_unsent(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId)
         },
         // No program has worked, so nothing has changed.
         diff: DiffTaken::default(),
+        printed: None,
         only_waited: false,
     };
     finish_turn(draft, &end);
@@ -109,18 +124,24 @@ pub(super) fn end_unsent(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId)
 
 /// Delivers the answer to a question as a message of the person who answered.
 pub(super) fn deliver_answer(draft: &mut Draft<'_>, node: NodeId, resolution: &Resolution) {
-    let answer = resolution
-        .modified_args
-        .as_ref()
-        .and_then(|args| args.get("answer")?.as_str());
+    let answer = resolution.modified_args.as_ref().and_then(text_of_answer);
     let content = match (answer, resolution.verdict, &resolution.reason) {
-        (Some(answer), _, _) => answer.to_owned(),
+        (Some(answer), _, _) => answer,
         (None, Verdict::Denied, Some(reason)) => format!("No answer: {reason}"),
         (None, Verdict::Denied, None) => "No answer.".to_owned(),
         (None, _, Some(reason)) => reason.clone(),
         (None, _, None) => "Yes.".to_owned(),
     };
     send_message(draft, node, MessageRole::User, content);
+}
+
+/// What a person answered. An answer that is no text, such as a number or a list, is given as JSON.
+fn text_of_answer(args: &Value) -> Option<String> {
+    match args.get("answer")? {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
 }
 
 /// Puts a message into a node's inbox.
@@ -160,6 +181,7 @@ fn finish_turn(draft: &mut Draft<'_>, end: &ProgramEnd) {
     // In this order: clients expect no tool, text or approval of a turn behind its diff, and the diff
     // before the end.
     close_open_parts(draft, end, failure.as_deref());
+    record_printed(draft, end);
     let changes = !end.diff.patch.is_empty();
     let diff = record_diff(draft, end.node, end.turn, &end.diff);
     let jitter = draft.draw_id();
@@ -272,6 +294,21 @@ fn approvals_to_close(draft: &Draft<'_>, end: &ProgramEnd) -> Vec<ApprovalId> {
         .collect()
 }
 
+/// Keeps what the program printed. Nothing reads it again: it shows a person what the events leave
+/// out.
+fn record_printed(draft: &mut Draft<'_>, end: &ProgramEnd) {
+    let Some(printed) = &end.printed else {
+        return;
+    };
+    let new = NewArtifact {
+        kind: ArtifactKind::Log,
+        name: printed.file,
+        content: printed.content.clone(),
+        diff: None,
+    };
+    draft.create_artifact(ArtifactOwner::turn(end.node, end.turn), new);
+}
+
 /// Every turn has a diff, also one that changed nothing.
 pub(super) fn record_diff(
     draft: &mut Draft<'_>,
@@ -327,12 +364,12 @@ fn plan_rest(
         TurnEnd::Failed { reason } => plan_failure(reason.clone()),
         TurnEnd::Unavailable { reason } => plan_retry(draft.now(), open, reason, jitter),
         TurnEnd::RateLimited { until } => {
-            let parked_until = Timestamp(draft.now().0.saturating_add(PARKED_MS));
-            plan_parking(open, until.unwrap_or(parked_until))
+            let wait_ms = until.map(|until| until.0.saturating_sub(draft.now().0));
+            plan_parking(draft.now(), node, open, wait_ms)
         }
         TurnEnd::RateLimitedFor { wait } => {
-            let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(PARKED_MS);
-            plan_parking(open, Timestamp(draft.now().0.saturating_add(wait_ms)))
+            let wait_ms = u64::try_from(wait.as_millis()).ok();
+            plan_parking(draft.now(), node, open, wait_ms)
         }
     }
 }
@@ -420,8 +457,13 @@ fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str, jitter: EventId) ->
     }
 }
 
-/// A rate limit is no failure: the inputs wait until the provider takes more.
-fn plan_parking(open: &OpenTurn, retry_at: Timestamp) -> RestPlan {
+/// A rate limit is no failure: the inputs wait until the provider takes more. `wait_ms` is what the
+/// provider says.
+fn plan_parking(now: Timestamp, node: &Node, open: &OpenTurn, wait_ms: Option<u64>) -> RestPlan {
+    let doubled = 2_u64.saturating_pow(node.rate_limits);
+    let wait_ms_min = PARKED_MS_MIN.saturating_mul(doubled).min(PARKED_MS);
+    let wait_ms = wait_ms.unwrap_or(PARKED_MS).max(wait_ms_min);
+    let retry_at = Timestamp(now.0.saturating_add(wait_ms));
     RestPlan {
         step: TurnStep::Interrupted {
             detail: "rate limited".to_owned(),

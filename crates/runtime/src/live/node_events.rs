@@ -9,7 +9,7 @@ use turnkeep_types::Timestamp;
 
 use super::low_since;
 use crate::fact::{NodeChange, TurnStep};
-use crate::ids::{AgentTurnId, EnvelopeId};
+use crate::ids::{AgentTurnId, NodeId};
 use crate::input::{Envelope, Input, InputId};
 use crate::node::{BlockReason, Node, NodeSettings, Session};
 use crate::stall::StallHistory;
@@ -23,7 +23,10 @@ pub(super) fn change_node(node: &mut Node, at: Timestamp, change: &NodeChange) {
         NodeChange::Configured(settings) => configure(node, at, settings),
         // The event exists for clients, which do not fold inboxes themselves.
         NodeChange::InboxCounted => {}
-        NodeChange::InboxCleared => drop(node.inbox.remove_all()),
+        NodeChange::InboxCleared => {
+            drop(node.inbox.remove_all());
+            node.unfinished.clear();
+        }
         NodeChange::Retried => retry(node),
         NodeChange::TurnOpened => {
             node.status = NodeStatus::Running;
@@ -91,6 +94,7 @@ fn drop_session(node: &mut Node, lost: bool) {
     node.stalls = StallHistory::default();
     // The pause was the old provider's.
     node.retry_at = None;
+    node.rate_limits = 0;
 }
 
 /// Ends a block. An open turn goes on.
@@ -116,13 +120,13 @@ fn retry(node: &mut Node) {
     }
 }
 
-/// Applies a step of a turn. `held_replies` are the questions whose replies wait at a gate.
+/// Applies a step of a turn. `held_to` are the nodes for which a reply of this one waits at a gate.
 pub(super) fn step_turn(
     node: &mut Node,
     at: Timestamp,
     turn: AgentTurnId,
     step: &TurnStep,
-    held_replies: &BTreeSet<EnvelopeId>,
+    held_to: &BTreeSet<NodeId>,
 ) {
     match step {
         TurnStep::Started { .. } => open_turn(node, at, turn, step),
@@ -132,12 +136,14 @@ pub(super) fn step_turn(
             forgets,
             base_tree,
         } => {
+            let session_before = node.session.clone();
             // Recorded when the prompt is sent, so that the next turn can send only what is new.
             node.session.prompt_hash = Some(*prompt_hash);
             node.session.was_lost = false;
             if let Some(open) = &mut node.turn {
                 open.stage = TurnStage::Working;
                 open.prompt = Some(*prompt);
+                open.session_before = Some(session_before);
                 open.forgets = *forgets;
                 open.base_tree.clone_from(base_tree);
                 open.last_output_at = at;
@@ -146,8 +152,11 @@ pub(super) fn step_turn(
         TurnStep::ToolPending | TurnStep::AwaitingApproval => {}
         TurnStep::Completed { signature } => {
             node.failed_attempts = 0;
+            node.rate_limits = 0;
+            node.unfinished.clear();
+            node.made_calls.end();
             node.owed.extend(questions_of(node, &[]));
-            node.owed.retain(|owed| held_replies.contains(&owed.id));
+            node.owed.retain(|owed| held_to.contains(&owed.from));
             node.stalls.add_turn(turn, signature, last_words(node));
             end_turn(node, at, &[], TurnResult::Completed);
         }
@@ -177,8 +186,10 @@ fn continues_later(node: &Node) -> bool {
 /// A node that is parked tries its turn again. Waiting for a provider is no failed attempt.
 fn count_attempt(node: &mut Node) {
     let last = node.last_turn.as_ref();
-    if last.is_some_and(|last| last.result == TurnResult::Failed) {
-        node.failed_attempts += 1;
+    match last.map(|last| last.result) {
+        Some(TurnResult::Failed) => node.failed_attempts += 1,
+        Some(TurnResult::Interrupted) => node.rate_limits = node.rate_limits.saturating_add(1),
+        Some(TurnResult::Completed) | None => {}
     }
 }
 
@@ -194,6 +205,59 @@ fn give_up_attempts(node: &mut Node) {
     if last.cause == TurnCause::Auto && last.result != TurnResult::Completed {
         node.stalls.add_idle_auto_turn(last.id);
     }
+}
+
+/// Counts an envelope that the open turn sends, also if it waits at a gate.
+pub(super) fn note_sent(sender: &mut Node, turn: Option<AgentTurnId>, envelope: &Envelope) {
+    // A person's envelope in a node's name belongs to no turn.
+    let Some(open) = sender.turn.as_ref().filter(|open| Some(open.id) == turn) else {
+        return;
+    };
+    let diff = open.diff.filter(|_| envelope.synthesized);
+    sender.stalls.add_envelope(envelope, diff);
+}
+
+/// Keeps the inputs of the interrupted turn that the agent is asked to continue.
+pub(super) fn keep_unfinished(node: &mut Node) {
+    let last = node.last_turn.iter();
+    let interrupted = last.filter(|last| last.result == TurnResult::Interrupted);
+    for input in interrupted.flat_map(|last| &last.consumed) {
+        let is_known = node.unfinished.iter().any(|known| known.id() == input.id());
+        if !is_known && !input.asks_to_continue() {
+            node.unfinished.push(input.clone());
+        }
+    }
+}
+
+/// Takes back what a prompt that perhaps never reached the program has changed: the next prompt has
+/// everything that this one had.
+fn forget_prompt(session: &mut Session, before: Option<Session>) {
+    // A session that was dropped meanwhile knows nothing of it anyway.
+    if let Some(before) = before.filter(|_| session.prompt_hash.is_some()) {
+        session.prompt_hash = before.prompt_hash;
+        session.was_lost = before.was_lost;
+    }
+}
+
+/// The inputs that the next turn reads: those that it consumes, and before them those of the turns
+/// that it continues, unless its session has read them.
+fn take_inputs(node: &mut Node, consumed: &[InputId]) -> Vec<Input> {
+    let mut inputs = node.inbox.remove(consumed);
+    if !inputs.iter().any(Input::asks_to_continue) {
+        // The agent does something else now.
+        node.unfinished.clear();
+    } else if node.session.has_read_nothing() {
+        let again = std::mem::take(&mut node.unfinished);
+        // This turn answers them like any other question that it reads.
+        let is_read_again = |owed: &Envelope| {
+            again
+                .iter()
+                .any(|input| input.as_envelope().is_some_and(|read| read.id == owed.id))
+        };
+        node.owed.retain(|owed| !is_read_again(owed));
+        inputs.splice(0..0, again);
+    }
+    inputs
 }
 
 /// The questions of the open turn that are not put back. The agent has read them, and owes answers
@@ -224,25 +288,32 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     node.retry_at = None;
     // Late replies to older questions still settle `unanswered`, but nothing waits for them.
     node.awaited_replies.clear();
+    node.stalls.begin_turn();
+    let consumed = take_inputs(node, consumed);
+    node.made_calls.begin_turn(&consumed);
     node.turn = Some(OpenTurn {
         id,
         cause: *cause,
         stage: TurnStage::Preparing,
         started_at: at,
         last_output_at: at,
-        consumed: node.inbox.remove(consumed),
+        consumed,
         mode: *mode,
         global_mode: *global_mode,
         prompt: None,
+        session_before: None,
+        has_output: false,
         forgets: false,
         base_tree: None,
         attempt: *attempt,
         unfinished_text: String::new(),
         final_text: None,
         open_tools: BTreeMap::new(),
+        written_paths: BTreeSet::new(),
         tools_signature: None,
         diff: None,
         progress: TurnProgress::default(),
+        sent_to: BTreeSet::new(),
         silence_warned_at: None,
     });
 }
@@ -257,7 +328,10 @@ fn end_turn(node: &mut Node, at: Timestamp, requeued: &[InputId], result: TurnRe
     node.open_approvals.clear();
     let is_requeued = |input: &Input| requeued.contains(&input.id());
     // The others stay with the ended turn, for a retry by a person.
-    let (back, consumed) = turn.consumed.into_iter().partition(is_requeued);
+    let (back, consumed): (Vec<Input>, _) = turn.consumed.into_iter().partition(is_requeued);
+    if !back.is_empty() && !turn.has_output {
+        forget_prompt(&mut node.session, turn.session_before);
+    }
     node.inbox.put_back(back);
     node.last_turn = Some(EndedTurn {
         id: turn.id,

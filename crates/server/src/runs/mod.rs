@@ -42,6 +42,7 @@ mod programs;
 mod prompt_sources;
 mod provider_health;
 mod registry;
+mod restart;
 mod roles;
 mod run_creation;
 mod run_directory;

@@ -9,9 +9,10 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use turnkeep_runtime::decide::{self, Restart};
+use turnkeep_runtime::decide;
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{EventId, IdSource, RunId};
+use turnkeep_runtime::node::NodeSettings;
 use turnkeep_runtime::words::Provider;
 use turnkeep_runtime::{Event, Run};
 use turnkeep_types::{BlobHash, ContextId};
@@ -27,8 +28,8 @@ use super::run_handle::{NewRunHandle, RunHandle};
 use super::run_log::{self, FoundRun, RunLog};
 use super::services::{Heartbeat, RunNotice, RunServices};
 use super::{
-    clock_task, directory_listing, file_views, notifier, performer, provider_health, roles,
-    run_directory, world_link,
+    clock_task, directory_listing, file_views, notifier, performer, provider_health, restart,
+    roles, run_directory, world_link,
 };
 use crate::durable_state::RecordLog as _;
 use crate::error::ApiError;
@@ -216,20 +217,14 @@ impl Runs {
         if let Err(error) = self.detect_repository(cwd).await {
             tracing::warn!(run = %handle.id(), %error, "the run's directory is not known");
         }
-        self.start_tasks(new);
-        let resume = self.services.settings.resume_on_start;
-        let resumable = self.services.settings.resumable_programs();
-        let changes = self.services.workspaces.finish_lost_turns(&handle).await;
-        let restarted = handle.decide(move |run, around| {
-            let restart = Restart {
-                resume,
-                resumable_programs: &resumable,
-                changes: &changes,
-            };
-            Ok(decide::restart(run, around, restart))
-        });
-        if let Err(error) = restarted.await {
-            tracing::error!(run = %handle.id(), %error, "the run could not be restarted");
+        self.start_followers(new);
+        match restart::restart_run(&handle).await {
+            Ok(()) => self.start_clock(&handle),
+            Err(error) => {
+                tracing::error!(run = %handle.id(), %error, "the run is not restarted yet");
+                let later = restart::restart_later(Arc::clone(&handle));
+                self.services.spawn_background(later);
+            }
         }
         run_directory::fail_if_missing(&handle).await;
     }
@@ -245,11 +240,23 @@ impl Runs {
         }
     }
 
+    /// Starts everything that a new run needs.
     pub(super) fn start_tasks(&self, new: NewRunHandle) {
+        let handle = Arc::clone(&new.handle);
+        self.start_followers(new);
+        self.start_clock(&handle);
+    }
+
+    fn start_clock(&self, handle: &Arc<RunHandle>) {
+        let clock = clock_task::pass_time(Arc::clone(handle));
+        self.services.spawn_background(clock);
+    }
+
+    /// Starts the tasks that act only after a decision.
+    fn start_followers(&self, new: NewRunHandle) {
         let NewRunHandle { handle, effects } = new;
         let services = &self.services;
         services.spawn_background(performer::perform_effects(Arc::clone(&handle), effects));
-        services.spawn_background(clock_task::pass_time(Arc::clone(&handle)));
         services.spawn_background(world_link::report_to_world(Arc::clone(&handle)));
         services.spawn_until_done(file_views::write_files(handle));
     }
@@ -349,6 +356,11 @@ impl Runs {
         let template = self.read_role(handle, &body.role_template).await?;
         let defaults = NodeDefaults::of_role(&body.role_template, cli);
         Ok(template.adjust(defaults))
+    }
+
+    /// Rejects a node whose program cannot do what the node's settings want.
+    pub(crate) fn check_node(&self, settings: &NodeSettings) -> Result<(), RunError> {
+        Ok(self.services.settings.check_permissions(settings)?)
     }
 
     /// The template of a role that a request names.

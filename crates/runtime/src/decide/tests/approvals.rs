@@ -282,6 +282,21 @@ fn a_node_that_may_not_run_commands_is_denied_them_without_a_question() {
     };
     let reason = resolution.reason.as_deref().unwrap();
     assert!(reason.contains("may not run commands"), "{reason}");
+    // An ACP agent may show only what kind of call it is.
+    for (kind, expect) in [("execute", true), ("edit", false)] {
+        let permission = Permission {
+            node,
+            turn: scenario.turn(node).unwrap(),
+            tool_name: "shell".to_owned(),
+            args: json!({"title": "make", "toolKind": kind}),
+            provider_id: Some(format!("of kind {kind}")),
+            context: String::new(),
+            can_allow_always: false,
+        };
+        let asked = scenario.take(|run, around| ask_permission(run, around, permission));
+        let is_denied = asked.unwrap() == PermissionAnswer::Denied;
+        assert_eq!(is_denied, expect, "{kind}");
+    }
     scenario.complete(node, "Done.");
     scenario.chat("a", "Again");
     let prompt = prepare(&mut scenario, node, "You write code.");

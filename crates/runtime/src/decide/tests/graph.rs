@@ -254,3 +254,42 @@ fn a_refused_node_names_the_limit_and_changes_nothing() {
     let settings = &scenario.run.live.node(root).unwrap().settings;
     assert_eq!(settings, &node_settings("root", "reviewer"));
 }
+
+#[test]
+fn a_deleted_node_leaves_its_worktree_to_the_server() {
+    let mut scenario = Scenario::begin(settings());
+    let first = scenario.add("a", "implementer");
+    let second = scenario.add("b", "implementer");
+    scenario.chat("a", "Write");
+    let branch = {
+        let node = scenario.run.live.node(first).unwrap();
+        node.workspace.as_ref().unwrap().branch.clone()
+    };
+    assert!(branch.is_some(), "two writers have worktrees");
+    scenario
+        .take(|run, around| delete_node(run, around, first))
+        .unwrap();
+    let removal = Effect::RemoveWorktree {
+        node: first,
+        name: "a".to_owned(),
+        branch,
+    };
+    assert_eq!(scenario.effects[0], Effect::EndProgram(first));
+    assert!(
+        scenario.effects.contains(&removal),
+        "{:?}",
+        scenario.effects
+    );
+    // The note comes when the node is gone.
+    let before = scenario.log.len();
+    scenario
+        .take(|run, around| note_node(run, around, first, "it stays"))
+        .unwrap();
+    assert_eq!(scenario.names_from(before), ["node.log"]);
+
+    // A node without a turn has no workspace.
+    scenario
+        .take(|run, around| delete_node(run, around, second))
+        .unwrap();
+    assert_eq!(scenario.effects, [Effect::EndProgram(second)]);
+}

@@ -24,6 +24,7 @@ fn end_with(scenario: &mut Scenario, node: NodeId, text: &str, patch: &'static s
             patch: Bytes::from_static(patch.as_bytes()),
             ..DiffTaken::default()
         },
+        printed: None,
         only_waited: false,
     };
     scenario
@@ -39,6 +40,7 @@ fn end_waiting(scenario: &mut Scenario, node: NodeId, text: &str) {
         turn: scenario.turn(node).unwrap(),
         end: TurnEnd::Completed,
         diff: DiffTaken::default(),
+        printed: None,
         only_waited: true,
     };
     scenario

@@ -41,6 +41,42 @@ fn the_end_of_a_turn_closes_everything_that_it_left_open() {
 }
 
 #[test]
+fn what_the_program_printed_is_a_log_before_the_diff() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let turn = scenario.turn(node).unwrap();
+    let before = scenario.log.len();
+    let end = ProgramEnd {
+        node,
+        turn,
+        end: TurnEnd::Completed,
+        diff: DiffTaken::default(),
+        printed: Some(PrintedLines {
+            file: "provider.jsonl",
+            content: Bytes::from_static(b"{}\n"),
+        }),
+        only_waited: false,
+    };
+    scenario
+        .take(|run, around| end_turn(run, around, &end))
+        .unwrap();
+    let made: Vec<_> = scenario.log[before..]
+        .iter()
+        .filter_map(|event| match &event.fact {
+            Fact::ArtifactCreated(made) => Some((made.kind, made.name.as_str(), event.turn)),
+            _ => None,
+        })
+        .collect();
+    let of_turn = Some(turn);
+    let expect = [
+        (ArtifactKind::Log, "provider.jsonl", of_turn),
+        (ArtifactKind::Diff, "diff.patch", of_turn),
+    ];
+    assert_eq!(made, expect);
+}
+
+#[test]
 fn an_unavailable_provider_is_tried_three_times_and_not_after_a_tool_ran() {
     let unavailable = || TurnEnd::Unavailable {
         reason: "overloaded".to_owned(),
@@ -167,6 +203,7 @@ fn a_violation_in_a_shared_workspace_blocks_the_node() {
         turn,
         end: TurnEnd::Completed,
         diff,
+        printed: None,
         only_waited: false,
     };
     scenario

@@ -93,6 +93,17 @@ fn nodes_that_wait_for_each_other_are_a_deadlock() {
     assert_eq!(circle.len(), 1);
     let members: BTreeSet<NodeId> = circle[0].iter().copied().collect();
     assert_eq!(members, [a, b].into());
+    // A person is told, also while something keeps nodes from starting.
+    let told = list_attention(&scenario.run.live);
+    let told: Vec<_> = told
+        .iter()
+        .map(|item| (&item.kind, item.summary.as_str()))
+        .collect();
+    let summary = "each waits for the next one's reply: a → b → a";
+    assert_eq!(told, [(&AttentionKind::Deadlock, summary)]);
+    // A word to one of them ends it.
+    scenario.chat("a", "Go on without b");
+    assert_eq!(list_attention(&scenario.run.live), []);
 }
 
 /// A wait that a person can read: why, since when, and who can end it.
@@ -235,6 +246,7 @@ fn a_blocked_node_waits_for_a_person() {
         turn: scenario.turn(node).unwrap(),
         end: TurnEnd::Completed,
         diff,
+        printed: None,
         only_waited: false,
     };
     scenario

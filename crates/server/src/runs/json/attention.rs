@@ -83,10 +83,14 @@ fn target_of(run: &LiveRun, item: &attention::AttentionItem) -> String {
         (AttentionKind::Failure(turn) | AttentionKind::Violation(turn), _) => {
             format!("turn:{turn}")
         }
-        (AttentionKind::Stall | AttentionKind::Budget(_), Some(node)) => format!("node:{node}"),
-        (AttentionKind::Stall, None) | (AttentionKind::Budget(_) | AttentionKind::Finished, _) => {
-            format!("run:{}", run.id)
-        }
+        (
+            AttentionKind::Stall
+            | AttentionKind::Deadlock
+            | AttentionKind::Held
+            | AttentionKind::Budget(_),
+            Some(node),
+        ) => format!("node:{node}"),
+        _ => format!("run:{}", run.id),
     }
 }
 
@@ -94,7 +98,10 @@ fn kind_of(kind: &AttentionKind) -> wire::AttentionKind {
     match kind {
         AttentionKind::Approval(_) => wire::AttentionKind::Approval,
         AttentionKind::Question(_) => wire::AttentionKind::Question,
-        AttentionKind::Stall => wire::AttentionKind::Stall,
+        // Something stands still until a person acts. `why` tells them apart.
+        AttentionKind::Stall | AttentionKind::Deadlock | AttentionKind::Held => {
+            wire::AttentionKind::Stall
+        }
         AttentionKind::Failure(_) => wire::AttentionKind::Failure,
         AttentionKind::Violation(_) => wire::AttentionKind::Violation,
         AttentionKind::Budget(_) => wire::AttentionKind::Budget,
@@ -107,7 +114,9 @@ fn actions_for(run: &LiveRun, kind: &AttentionKind) -> Vec<Action> {
         AttentionKind::Approval(_) => &[Action::Approve, Action::Deny],
         AttentionKind::Question(_) => &[Action::Answer],
         AttentionKind::Stall => &[Action::Continue, Action::Chat, Action::Reset],
-        AttentionKind::Failure(_) => &[Action::Retry, Action::Chat],
+        // No turn waits to be continued: one of the nodes needs a word, or a new session.
+        AttentionKind::Deadlock => &[Action::Chat, Action::Reset],
+        AttentionKind::Failure(_) | AttentionKind::Held => &[Action::Retry, Action::Chat],
         AttentionKind::Violation(_) => &[Action::Keep, Action::Revert],
         AttentionKind::Budget(_) => &[Action::ChangeBudget],
         // A failed run has nothing that is ready to apply.

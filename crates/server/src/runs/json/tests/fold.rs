@@ -209,6 +209,7 @@ impl Scenario {
                 patch: Bytes::from_static(b"+x"),
                 ..DiffTaken::default()
             },
+            printed: None,
             only_waited: false,
         };
         self.take(|run, around| end_turn(run, around, &end));
