@@ -8,12 +8,20 @@ mod approvals;
 mod chat;
 mod clock;
 mod copies;
+mod cut_off;
 mod gates;
 mod graph;
 mod handoffs;
+mod legal_moves;
 mod limits;
+mod model;
+mod open_questions;
 mod output;
 mod prepare;
+mod quiet_runs;
+mod rate_limits;
+mod recorded_story;
+mod repeated_calls;
 mod requests;
 mod runs;
 mod schedule;
@@ -42,6 +50,7 @@ use crate::record;
 use crate::run::Run;
 use crate::run::{RunLimits, RunSettings};
 use crate::secrets::Secrets;
+use crate::tool_guide::ToolCalling;
 use crate::turn::TurnEnd;
 use crate::usage::{Budget, Usage};
 use crate::verification::VerificationTarget;
@@ -124,6 +133,11 @@ fn read_back(event: &Event) -> Event {
 
 impl Scenario {
     fn begin(settings: RunSettings) -> Self {
+        Self::begin_with(settings, 8)
+    }
+
+    /// Begins a run where so many turns are free.
+    fn begin_with(settings: RunSettings, free_turns: u32) -> Self {
         let mut ids = IdSource::from_seed(&[9; 32]);
         let mut scenario = Self {
             run: Run::new(ids.draw()),
@@ -133,7 +147,7 @@ impl Scenario {
             blobs: Vec::new(),
             ids,
             now: Timestamp(1_000_000),
-            free_turns: 8,
+            free_turns,
             parked: Vec::new(),
             has_repository: true,
             heard: LastHeard::new(),
@@ -380,6 +394,7 @@ impl Scenario {
             turn,
             end,
             diff: DiffTaken::default(),
+            printed: None,
             only_waited: false,
         };
         self.take(|run, around| end_turn(run, around, &end))

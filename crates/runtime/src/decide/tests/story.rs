@@ -45,22 +45,22 @@ fn begin() -> Story {
     Story { scenario }
 }
 
-impl Story {
-    /// The run as it is found after a crash behind the event of this number.
-    fn found_after(log: &[Event], seed: u8) -> Self {
-        let mut scenario = Scenario::begin(settings());
-        scenario.run = Run::new(scenario.run.live.id);
-        scenario.log = log.to_vec();
-        scenario.stored = log.iter().map(read_back).collect();
-        for event in &scenario.stored {
-            scenario.run.apply(event);
-        }
-        scenario.ids = IdSource::from_seed(&[seed; 32]);
-        scenario.now = log.last().unwrap().at;
-        scenario.checks_each_decision = false;
-        Self { scenario }
+/// A run as it is found after a crash behind the last of these events.
+pub(super) fn find_after(log: &[Event], seed: u8) -> Scenario {
+    let mut scenario = Scenario::begin(settings());
+    scenario.run = Run::new(scenario.run.live.id);
+    scenario.log = log.to_vec();
+    scenario.stored = log.iter().map(read_back).collect();
+    for event in &scenario.stored {
+        scenario.run.apply(event);
     }
+    scenario.ids = IdSource::from_seed(&[seed; 32]);
+    scenario.now = log.last().unwrap().at;
+    scenario.checks_each_decision = false;
+    scenario
+}
 
+impl Story {
     fn id(&self, alias: &str) -> NodeId {
         find_node(&self.scenario.run.live, alias).unwrap().id
     }
@@ -346,7 +346,8 @@ fn a_team_finishes_however_often_the_server_is_killed() {
             RestartKind::ResumedSessions,
             RestartKind::GoesOnByItself,
         ] {
-            let mut story = Story::found_after(&log[..killed_after], 7);
+            let scenario = find_after(&log[..killed_after], 7);
+            let mut story = Story { scenario };
             story.restart(kind);
             story.play_to_the_end();
             let mut outcome = story.outcome();
