@@ -90,6 +90,7 @@ async fn apply_now(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiE
     let verified = verification_reports::was_verified(handle, &landed.tree).await?;
     let workspaces = &handle.services.workspaces;
     workspaces.remove_applied(handle, &landed.heads).await;
+    workspaces.remove_of_deleted(handle).await;
     Ok(wire::AppliedChanges {
         applied: landed.paths,
         tree: landed.tree,
@@ -276,13 +277,32 @@ pub(crate) async fn keep(
 ) -> Result<wire::TurnFilesAnswer, ApiError> {
     let changes = find_changes(handle, turn)?;
     // The diff of a turn never changes, so a repeat has the same answer.
-    let kept = only.unwrap_or(changes.diff.violations);
+    let violations = changes.diff.violations;
+    check_violations(only.as_deref().unwrap_or_default(), &violations)?;
+    let kept = only.unwrap_or(violations);
     let paths = kept.clone();
     let settle = move |run: &Run, around: Surroundings<'_>| {
         decide::settle_violation(run, around, turn, &paths)
     };
     handle.decide_once(key, settle).await?;
     Ok(wire::TurnFilesAnswer { paths: kept })
+}
+
+/// Rejects a file that the turn was allowed to write, or did not write: there is nothing to decide.
+fn check_violations(paths: &[String], violations: &[String]) -> Result<(), ApiError> {
+    let mut others = paths.iter().filter(|path| !violations.contains(path));
+    let Some(other) = others.next() else {
+        return Ok(());
+    };
+    let message = match violations {
+        [] => format!("`{other}` needs no decision: the turn wrote no file that it may not write"),
+        listed => format!(
+            "`{other}` is no file that the turn may not write; those are: {}",
+            listed.join(", ")
+        ),
+    };
+    let rejected = ApiError::bad_request(message).with("path", "paths");
+    Err(rejected.with("violations", violations.to_vec()))
 }
 
 /// Takes reverted files off the list of a blocked node. Most turns have no such list.

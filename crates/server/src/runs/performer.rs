@@ -27,6 +27,7 @@ use super::run_handle::RunHandle;
 use super::settings;
 use super::verification;
 use super::waiting_calls::CallOutcome;
+use super::workspaces::DeletedNode;
 
 /// Carries out effects until the run is deleted or the server stops.
 pub(super) async fn perform_effects(handle: Arc<RunHandle>, mut effects: mpsc::Receiver<Effect>) {
@@ -101,6 +102,9 @@ impl Performer {
             Effect::Interrupt(node) => self.stop_work(node, ProgramCommand::Interrupt),
             Effect::ResetProgram(node) => self.reset_program(node),
             Effect::EndProgram(node) => self.stop_work(node, ProgramCommand::End),
+            Effect::RemoveWorktree { node, name, branch } => {
+                self.remove_worktree(DeletedNode { node, name, branch });
+            }
             Effect::AnswerPermission {
                 node,
                 call,
@@ -140,6 +144,17 @@ impl Performer {
             preparation.cancel();
         }
         self.programs.tell(node, command);
+    }
+
+    /// Removes the worktree of a deleted node when its program writes no more.
+    fn remove_worktree(&mut self, deleted: DeletedNode) {
+        let program_end = self.programs.release(deleted.node);
+        let handle = Arc::clone(&self.handle);
+        self.spawn_work(async move {
+            program_end.await;
+            let workspaces = &handle.services.workspaces;
+            workspaces.remove_deleted(&handle, &deleted).await;
+        });
     }
 
     fn reset_program(&mut self, node: NodeId) {
@@ -291,6 +306,7 @@ async fn end_unsent(handle: &Arc<RunHandle>, node: NodeId, turn: AgentTurnId, en
         turn,
         end,
         diff: decide::DiffTaken::default(),
+        printed: None,
         only_waited: false,
     };
     report_end(handle, end).await;

@@ -29,7 +29,7 @@ use super::backlog::{Backlog, BacklogMeter};
 use super::capacity::{FreeCapacity, RunLoad};
 use super::error::RunError;
 use super::json::ConnectionViews;
-use super::programs::{Connections, RecordedCalls};
+use super::programs::{ProgramConnections, RecordedCalls};
 use super::run_log::{self, RunLog};
 use super::services::{RunNotice, RunServices};
 use super::waiting_calls::WaitingCalls;
@@ -59,7 +59,7 @@ pub(crate) struct RunHandle {
     /// Calls of agents that the server has recorded in open turns.
     pub(super) recorded_calls: RecordedCalls,
     /// The processes of the nodes.
-    pub(super) connections: Connections,
+    pub(super) connections: ProgramConnections,
     pub(super) services: Arc<RunServices>,
 }
 
@@ -125,7 +125,7 @@ impl RunHandle {
             backlog: BacklogMeter::default(),
             waiting_calls: WaitingCalls::default(),
             recorded_calls: RecordedCalls::default(),
-            connections: Connections::default(),
+            connections: ProgramConnections::default(),
             services,
         });
         NewRunHandle {
@@ -408,6 +408,11 @@ impl RunHandle {
     /// The directory of the run's artifacts.
     pub(crate) fn artifacts_dir(&self) -> std::path::PathBuf {
         self.services.artifacts_dir(self.id)
+    }
+
+    /// The programs that cannot run a tool with arguments that a person has changed.
+    pub(crate) fn programs_with_fixed_args(&self) -> Vec<String> {
+        self.services.settings.programs_with_fixed_args()
     }
 
     /// Explains why the run does not go on.

@@ -8,12 +8,14 @@
 //! All work on files runs on threads that may block. What is kept in memory can be lost: after a
 //! restart no turn is open.
 
+mod forbidden_files;
 mod lost_turns;
 mod store_blobs;
 mod windows;
 mod worktrees;
+mod written_files;
 
-pub(super) use worktrees::{MergedWork, NodeHead, WorktreeNode, WorktreesGuard};
+pub(super) use worktrees::{DeletedNode, MergedWork, NodeHead, WorktreeNode, WorktreesGuard};
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -35,8 +37,10 @@ use turnkeep_workspace::{
 };
 
 use super::run_handle::RunHandle;
+use forbidden_files::{EndTree, ScopedWorktree};
 use store_blobs::StoreBlobs;
-use windows::{DirectoryWindow, NewWindow, OtherTurn, TurnWindows};
+use windows::{ClosingWindow, DirectoryWindow, NewWindow, OtherTurn, TurnWindows};
+use written_files::WrittenFiles;
 
 /// How long one command of git may take.
 const GIT_TIME_LIMIT: Duration = Duration::from_mins(2);
@@ -59,6 +63,8 @@ struct WorkspaceState {
     removals: HashMap<(RunId, NodeId), u64>,
     /// Whether a run's directory is in a repository.
     repositories: HashMap<String, bool>,
+    /// Where the last turn of a node began, if it could not be compared with its end.
+    unchecked_bases: HashMap<(RunId, NodeId), TreeName>,
     /// Held while a worktree of the run is made or removed.
     worktree_locks: HashMap<RunId, Arc<tokio::sync::Mutex<()>>>,
     windows: TurnWindows,
@@ -229,11 +235,12 @@ impl Workspaces {
         let mut state = self.lock();
         match snapshot {
             Ok(tree) => {
-                // A turn that was given up meanwhile has no window any more, and needs none.
-                state.windows.set_base(place.turn, tree.clone());
                 let node = (place.run, place.node);
+                let base = state.unchecked_bases.remove(&node).unwrap_or(tree);
+                // A turn that was given up meanwhile has no window any more, and needs none.
+                state.windows.set_base(place.turn, base.clone());
                 state.directories.insert(node, directory);
-                Ok(tree)
+                Ok(base)
             }
             Err(error) => {
                 state.windows.remove(place.turn);
@@ -247,6 +254,19 @@ impl Workspaces {
         self.lock().windows.remove(turn);
     }
 
+    /// Forgets a turn whose changes could not be found. In a worktree the node's next turn begins
+    /// where this one did, so that files which the node may not write are still found and restored.
+    fn give_up_on_turn(&self, run: RunId, turn: AgentTurnId) {
+        let mut state = self.lock();
+        if let Some(window) = state.windows.find(turn)
+            && window.kind == WorkspaceKind::Worktree
+            && let Some(base) = window.base
+        {
+            state.unchecked_bases.insert((run, window.node), base);
+        }
+        state.windows.remove(turn);
+    }
+
     /// What a turn changed. A workspace that cannot be read gives an empty diff that says why.
     pub(super) async fn finish_turn(
         &self,
@@ -256,18 +276,17 @@ impl Workspaces {
     ) -> DiffTaken {
         let services = Arc::clone(&handle.services);
         let run = handle.id();
+        let written = WrittenFiles::of_open_turns(handle);
         let finished = handle
             .services
-            .run_file_work(move || services.workspaces.finish_blocking(run, turn));
+            .run_file_work(move || services.workspaces.finish_blocking(run, turn, &written));
         let finished = finished.await;
-        if !matches!(finished, Ok(Ok(_))) {
-            self.abandon_turn(turn);
-        }
         let error = match finished {
             Ok(Ok(diff)) => return diff,
             Ok(Err(error)) => error,
             Err(error) => error.to_string(),
         };
+        self.give_up_on_turn(run, turn);
         tracing::warn!(%run, %node, %error, "the changes of a turn are not known");
         DiffTaken {
             patch: Bytes::new(),
@@ -278,7 +297,12 @@ impl Workspaces {
         }
     }
 
-    fn finish_blocking(&self, run: RunId, turn: AgentTurnId) -> Result<DiffTaken, String> {
+    fn finish_blocking(
+        &self,
+        run: RunId,
+        turn: AgentTurnId,
+        written: &WrittenFiles,
+    ) -> Result<DiffTaken, String> {
         let window = self.lock().windows.find(turn);
         let Some(DirectoryWindow {
             directory,
@@ -295,24 +319,31 @@ impl Workspaces {
         let text = |error: WorkspaceError| error.to_string();
         let opened = self.open(&directory).map_err(text)?;
         let names = SnapshotNames::of(run, turn);
-        let mut head = self.take_snapshot(&opened, &names).map_err(text)?;
-        let mut diff = opened.diff(&base, &head).map_err(text)?;
-        let forbidden = forbidden_paths(scope, &diff);
-        let overlaps = if kind == WorkspaceKind::Worktree {
-            if !forbidden.is_empty() {
-                let only: Vec<TreePath> = forbidden.iter().cloned().collect();
-                opened.revert(&base, &head, Some(&only)).map_err(text)?;
-                head = self.take_snapshot(&opened, &names).map_err(text)?;
-                diff = opened.diff(&base, &head).map_err(text)?;
-            }
-            self.abandon_turn(turn);
-            TurnOverlaps {
-                violations: forbidden,
-                ..TurnOverlaps::default()
-            }
-        } else {
-            self.close_window(&opened, turn, &diff, forbidden, &head)
+        let head = self.take_snapshot(&opened, &names).map_err(text)?;
+        let diff = opened.diff(&base, &head).map_err(text)?;
+        if kind == WorkspaceKind::Shared {
+            let closing = ClosingWindow {
+                changed: diff.touched_paths().into_iter().collect(),
+                forbidden: forbidden_paths(scope, &diff),
+                reported: written.in_directory(turn, &directory),
+            };
+            let others = self.other_windows(&opened, turn, &head, written);
+            let overlaps = self.close_window(turn, closing, &others);
+            return Ok(diff_taken(&diff, &base, &head, &overlaps));
+        }
+        let worktree = ScopedWorktree {
+            directory: &opened,
+            base: &base,
+            scope,
         };
+        let snapshot = || self.take_snapshot(&opened, &names);
+        let restored = worktree.restore_forbidden(EndTree { head, diff }, snapshot)?;
+        self.abandon_turn(turn);
+        let overlaps = TurnOverlaps {
+            violations: restored.violations,
+            ..TurnOverlaps::default()
+        };
+        let EndTree { head, diff } = restored.end;
         Ok(diff_taken(&diff, &base, &head, &overlaps))
     }
 
@@ -334,28 +365,30 @@ impl Workspaces {
     /// Ends the window of a turn in a shared directory and compares it with the others there.
     fn close_window(
         &self,
-        opened: &Directory,
         turn: AgentTurnId,
-        diff: &Diff,
-        forbidden: BTreeSet<TreePath>,
-        head: &TreeName,
+        closing: ClosingWindow,
+        others: &[OtherTurn],
     ) -> TurnOverlaps {
-        let others = self.other_windows(opened, turn, head);
-        let changed = diff.touched_paths().into_iter().collect();
-        let closed = self.lock().windows.close(turn, changed, forbidden);
-        closed.map_or_else(TurnOverlaps::default, |own| TurnOverlaps::of(&own, &others))
+        let closed = self.lock().windows.close(turn, closing);
+        closed.map_or_else(TurnOverlaps::default, |own| TurnOverlaps::of(&own, others))
     }
 
     /// The other turns in the same directory. What an open one has changed so far is the difference
-    /// between its beginning and now.
+    /// between its beginning and now. What an open turn of another run has written is not known here;
+    /// the end of that turn finds the files that both wrote.
     fn other_windows(
         &self,
         opened: &Directory,
         turn: AgentTurnId,
         now: &TreeName,
+        written: &WrittenFiles,
     ) -> Vec<OtherTurn> {
         let mut others = self.lock().windows.others(turn);
-        for OtherTurn { directory, .. } in &mut others {
+        for OtherTurn {
+            turn: other,
+            directory,
+        } in &mut others
+        {
             let window = &mut directory.window;
             if window.closed.is_none()
                 && let Some(base) = &directory.base
@@ -363,6 +396,7 @@ impl Workspaces {
             {
                 window.forbidden = forbidden_paths(directory.scope, &diff);
                 window.changed = diff.touched_paths().into_iter().collect();
+                window.reported = written.in_directory(*other, &directory.directory);
             }
         }
         others

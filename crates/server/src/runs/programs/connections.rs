@@ -16,19 +16,19 @@ use crate::runs::json::ConnectionViews;
 
 /// The programs of a run.
 #[derive(Debug, Default)]
-pub(in crate::runs) struct Connections(Mutex<HashMap<NodeId, Connection>>);
+pub(in crate::runs) struct ProgramConnections(Mutex<HashMap<NodeId, Connection>>);
 
 /// The program of a node.
 #[derive(Debug, Clone, Copy, Default)]
 struct Connection {
-    activity: Activity,
+    activity: ProgramActivity,
     last_heartbeat_at: Option<Timestamp>,
     last_output_at: Option<Timestamp>,
 }
 
 /// What a program does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Activity {
+pub(super) enum ProgramActivity {
     /// It does not run.
     #[default]
     Gone,
@@ -38,7 +38,7 @@ pub(super) enum Activity {
     Working,
 }
 
-impl Connections {
+impl ProgramConnections {
     fn lock(&self) -> MutexGuard<'_, HashMap<NodeId, Connection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Connections {
     }
 
     /// Records what a program does now.
-    pub(super) fn set_activity(&self, node: NodeId, activity: Activity) {
+    pub(super) fn set_activity(&self, node: NodeId, activity: ProgramActivity) {
         self.change(node, |connection| connection.activity = activity);
     }
 
@@ -90,11 +90,11 @@ impl Connection {
     fn view(&self) -> wire::ConnectionView {
         wire::ConnectionView {
             status: match self.activity {
-                Activity::Gone => wire::ConnectionStatus::Disconnected,
-                Activity::Idle => wire::ConnectionStatus::Idle,
-                Activity::Working => wire::ConnectionStatus::Connected,
+                ProgramActivity::Gone => wire::ConnectionStatus::Disconnected,
+                ProgramActivity::Idle => wire::ConnectionStatus::Idle,
+                ProgramActivity::Working => wire::ConnectionStatus::Connected,
             },
-            streaming: self.activity == Activity::Working,
+            streaming: self.activity == ProgramActivity::Working,
             last_heartbeat_at: self.last_heartbeat_at.map(Time),
             last_output_at: self.last_output_at.map(Time),
         }
@@ -109,10 +109,10 @@ mod tests {
 
     #[test]
     fn a_connection_shows_what_the_program_does_and_when_it_spoke() {
-        let connections = Connections::default();
+        let connections = ProgramConnections::default();
         let node = NodeId::from_bits(1);
         assert_eq!(connections.view(node), None, "it never ran");
-        connections.set_activity(node, Activity::Working);
+        connections.set_activity(node, ProgramActivity::Working);
         connections.note_output(node, Timestamp(5));
         let beat = connections.beat(node, Timestamp(7));
         assert_eq!(beat.status, wire::ConnectionStatus::Connected);
@@ -120,8 +120,8 @@ mod tests {
         assert_eq!(beat.last_heartbeat_at, Some(Time(Timestamp(7))));
         assert_eq!(beat.last_output_at, Some(Time(Timestamp(5))));
         for (activity, expect) in [
-            (Activity::Idle, wire::ConnectionStatus::Idle),
-            (Activity::Gone, wire::ConnectionStatus::Disconnected),
+            (ProgramActivity::Idle, wire::ConnectionStatus::Idle),
+            (ProgramActivity::Gone, wire::ConnectionStatus::Disconnected),
         ] {
             connections.set_activity(node, activity);
             let shown = connections.view(node).unwrap();

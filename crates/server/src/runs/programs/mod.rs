@@ -11,6 +11,7 @@
 //! | `own_tools` | calls of the server's own tools, which the server records itself |
 //! | `connections` | which programs run, for clients and for the watchdog |
 //! | `log_limiter` | bounds how many lines of error output become events |
+//! | `turn_lines`, `split_secrets` | what a program printed in a turn, kept as a file of the turn |
 //!
 //! A task takes commands in the order in which the performer sends them.
 
@@ -22,10 +23,12 @@ mod own_tools;
 mod pipes;
 mod process;
 mod program_task;
+mod split_secrets;
 mod translate;
 mod turn;
+mod turn_lines;
 
-pub(super) use connections::Connections;
+pub(super) use connections::ProgramConnections;
 pub(super) use own_tools::{MCP_NAME, RecordedCalls};
 pub(super) use program_task::report_end;
 
@@ -34,6 +37,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_runtime::approval::Resolution;
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
@@ -93,15 +97,22 @@ fn tell_task(task: &mpsc::Sender<ProgramCommand>, command: ProgramCommand) {
 /// The tasks of a run's programs. Dropping it ends all of them.
 pub(super) struct Programs {
     handle: Arc<RunHandle>,
-    senders: HashMap<NodeId, mpsc::Sender<ProgramCommand>>,
+    nodes: HashMap<NodeId, RunningTask>,
     tasks: TaskTracker,
+}
+
+/// The task of a node's program.
+struct RunningTask {
+    commands: mpsc::Sender<ProgramCommand>,
+    /// Cancelled when the task has ended.
+    ended: CancellationToken,
 }
 
 impl Programs {
     pub(super) fn new(handle: Arc<RunHandle>) -> Self {
         Self {
             handle,
-            senders: HashMap::new(),
+            nodes: HashMap::new(),
             tasks: TaskTracker::new(),
         }
     }
@@ -111,24 +122,43 @@ impl Programs {
         let (handle, tasks) = (&self.handle, &self.tasks);
         let begin = || {
             let (sender, commands) = mpsc::channel(COMMANDS_MAX);
+            let ended = CancellationToken::new();
+            let guard = ended.clone().drop_guard();
             let task = program_task::run(Arc::clone(handle), node, commands);
+            let task = async move {
+                let _guard = guard;
+                task.await;
+            };
             handle.services.spawn_background(tasks.track_future(task));
-            sender
+            RunningTask {
+                commands: sender,
+                ended,
+            }
         };
-        let sender = self.senders.entry(node).or_insert_with(begin);
-        tell_task(sender, command);
+        let task = self.nodes.entry(node).or_insert_with(begin);
+        tell_task(&task.commands, command);
     }
 
     /// Tells a node's program something. Without a program there is nobody to tell.
     pub(super) fn tell(&self, node: NodeId, command: ProgramCommand) {
-        if let Some(sender) = self.senders.get(&node) {
-            tell_task(sender, command);
+        if let Some(task) = self.nodes.get(&node) {
+            tell_task(&task.commands, command);
+        }
+    }
+
+    /// Lets go of a deleted node, whose program then ends. The future waits until it has.
+    pub(super) fn release(&mut self, node: NodeId) -> impl Future<Output = ()> + Send + 'static {
+        let ended = self.nodes.remove(&node).map(|task| task.ended);
+        async move {
+            if let Some(ended) = ended {
+                ended.cancelled().await;
+            }
         }
     }
 
     /// Ends all programs and waits until they are gone.
     pub(super) async fn end_all(&mut self) {
-        self.senders.clear();
+        self.nodes.clear();
         self.tasks.close();
         self.tasks.wait().await;
     }

@@ -55,6 +55,16 @@ pub(super) struct NewWindow {
     pub(super) scope: WriteScope,
 }
 
+/// What a turn that ends has done to its directory.
+#[derive(Default)]
+pub(super) struct ClosingWindow {
+    pub(super) changed: BTreeSet<TreePath>,
+    /// Those of them that the node may not write.
+    pub(super) forbidden: BTreeSet<TreePath>,
+    /// The files that the node's own tools wrote.
+    pub(super) reported: BTreeSet<TreePath>,
+}
+
 impl TurnWindows {
     fn draw_number(&mut self) -> u64 {
         self.snapshots += 1;
@@ -111,14 +121,14 @@ impl TurnWindows {
     pub(super) fn close(
         &mut self,
         turn: AgentTurnId,
-        changed: BTreeSet<TreePath>,
-        forbidden: BTreeSet<TreePath>,
+        closing: ClosingWindow,
     ) -> Option<TurnWindow> {
         let number = self.draw_number();
         let own = self.windows.get_mut(&turn)?;
         own.window.closed = Some(number);
-        own.window.changed = changed;
-        own.window.forbidden = forbidden;
+        own.window.changed = closing.changed;
+        own.window.forbidden = closing.forbidden;
+        own.window.reported = closing.reported;
         let closed = own.window.clone();
         self.drop_old();
         Some(closed)
@@ -169,7 +179,7 @@ mod tests {
         assert!(windows.set_base(first, tree.clone()));
         // The second turn begins, and its snapshot takes long: the first one ends meanwhile.
         open(&mut windows, 2);
-        let closed = windows.close(first, BTreeSet::new(), BTreeSet::new());
+        let closed = windows.close(first, ClosingWindow::default());
         assert!(windows.set_base(second, tree));
         let (closed, opened) = (
             closed.unwrap().closed.unwrap(),

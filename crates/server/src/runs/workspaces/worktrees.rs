@@ -3,8 +3,14 @@
 //! A worktree goes when its work was applied, when its run is completed, and when its run is deleted,
 //! but only if it holds nothing that is not in the run's directory. Otherwise it stays, and the log says
 //! where: that of the run after an apply, which a person asked for, else that of the server, because
-//! nothing is recorded in a run that has ended. A node whose worktree went gets a new one, at the same place, for its next turn.
+//! nothing is recorded in a run that has ended. A node whose worktree went gets a new one, at the same
+//! place, for its next turn.
+//!
+//! The worktree of a node that is deleted goes at once if it holds nothing new. One that stays is part
+//! of no verification and no apply, because it belongs to no node. It is looked at again whenever
+//! worktrees are removed: its directory says that it is there.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,6 +79,15 @@ pub(in crate::runs) struct NodeHead {
 pub(in crate::runs) struct WorktreesGuard(
     #[expect(dead_code, reason = "dropping it unlocks")] OwnedMutexGuard<()>,
 );
+
+/// A node that was deleted and had a worktree.
+#[derive(Debug)]
+pub(in crate::runs) struct DeletedNode {
+    pub(in crate::runs) node: NodeId,
+    /// For messages.
+    pub(in crate::runs) name: String,
+    pub(in crate::runs) branch: Option<String>,
+}
 
 /// What became of a worktree that nobody needs.
 enum Removal {
@@ -312,13 +327,59 @@ impl Workspaces {
 
     /// Removes the worktrees of a run that hold nothing new.
     pub(in crate::runs) async fn remove_unchanged(&self, handle: &Arc<RunHandle>) {
-        let run = handle.id();
         let nodes = handle.read_live(|run| run.nodes().map(|node| node.id).collect::<Vec<_>>());
-        for node in nodes.into_iter().filter(|node| has_worktree(handle, *node)) {
-            if let Removal::Stays(reason) = self.remove_worktree(handle, node, Vec::new()).await {
-                tracing::info!(%run, %node, %reason, "a worktree of the run stays");
-            }
+        let of_nodes = nodes.into_iter().filter(|node| has_worktree(handle, *node));
+        let mut worktrees: BTreeSet<NodeId> = of_nodes.collect();
+        worktrees.extend(self.list_worktrees_of_deleted(handle).await);
+        for node in worktrees {
+            self.remove_if_unchanged(handle, node).await;
         }
+    }
+
+    /// Removes the worktrees of deleted nodes that hold nothing new any more.
+    pub(in crate::runs) async fn remove_of_deleted(&self, handle: &Arc<RunHandle>) {
+        for node in self.list_worktrees_of_deleted(handle).await {
+            self.remove_if_unchanged(handle, node).await;
+        }
+    }
+
+    async fn remove_if_unchanged(&self, handle: &Arc<RunHandle>, node: NodeId) {
+        if let Removal::Stays(reason) = self.remove_worktree(handle, node, Vec::new()).await {
+            tracing::info!(run = %handle.id(), %node, %reason, "a worktree of the run stays");
+        }
+    }
+
+    /// Removes the worktree of a node that was deleted just now. If it stays, the run's log says where.
+    pub(in crate::runs) async fn remove_deleted(
+        &self,
+        handle: &Arc<RunHandle>,
+        deleted: &DeletedNode,
+    ) {
+        let DeletedNode { node, name, branch } = deleted;
+        if let Removal::Stays(reason) = self.remove_worktree(handle, *node, Vec::new()).await {
+            let branch = branch.as_deref().unwrap_or("no branch");
+            let text = format!(
+                "{name} was deleted, and its worktree on {branch} stays: {reason}. Take over what you \
+                 need: no verification and no apply looks at it any more"
+            );
+            note(handle, *node, text).await;
+        }
+    }
+
+    /// The deleted nodes of a run that have worktrees. Their directories are the only record: the run
+    /// has forgotten the nodes.
+    async fn list_worktrees_of_deleted(&self, handle: &Arc<RunHandle>) -> Vec<NodeId> {
+        let of_run = self.settings.worktrees_dir.join(handle.id().to_string());
+        let list = move || -> Vec<NodeId> {
+            let entries = std::fs::read_dir(of_run).into_iter().flatten().flatten();
+            let directories = entries.filter(|entry| entry.path().is_dir());
+            let names = directories.filter_map(|entry| entry.file_name().into_string().ok());
+            // The directory for verifications is no node's.
+            names.filter_map(|name| name.parse().ok()).collect()
+        };
+        let found = handle.services.run_file_work(list).await;
+        let found = found.unwrap_or_default().into_iter();
+        handle.read_live(|run| found.filter(|node| run.node(*node).is_none()).collect())
     }
 
     async fn remove_worktree(
@@ -432,7 +493,10 @@ async fn note_branch(handle: &Arc<RunHandle>, node: NodeId, branch: Option<Strin
 
 /// Says in the log of a run that a worktree stays, and why. The reason names the place.
 async fn note_kept(handle: &Arc<RunHandle>, node: NodeId, reason: &str) {
-    let text = format!("the node's worktree stays: {reason}");
+    note(handle, node, format!("the node's worktree stays: {reason}")).await;
+}
+
+async fn note(handle: &Arc<RunHandle>, node: NodeId, text: String) {
     let noted = handle.decide(move |run, around| decide::note_node(run, around, node, &text));
     if let Err(error) = noted.await {
         tracing::debug!(run = %handle.id(), %error, "a note was dropped");
