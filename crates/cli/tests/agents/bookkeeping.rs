@@ -93,7 +93,8 @@ impl Books {
         let artifact = &event["artifact"];
         self.use_once("artifact", &artifact["id"]);
         let name = artifact["name"].as_str().unwrap();
-        if name.starts_with("prompt.") || name == "diff.patch" {
+        let is_of_turn = ["prompt.", "provider.", "diff.patch"];
+        if is_of_turn.iter().any(|file| name.starts_with(file)) {
             let file = format!("{} {name}", event["turnId"]);
             self.use_once("file", &file.into());
         }

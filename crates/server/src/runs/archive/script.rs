@@ -1,7 +1,8 @@
 //! Writes what the programs of a run did as a script for the scripted agent.
 //!
 //! The script is made from the events of the run, so it works for every program: what a program
-//! printed is in them, in the words of the runtime. Each turn becomes one `[[turn]]`:
+//! printed is in them, in the words of the runtime. The kept lines of a turn (`provider.jsonl`) are not
+//! read: each program has its own, and its tools would run again. Each turn becomes one `[[turn]]`:
 //!
 //! ```text
 //! events of a turn                         steps of the script

@@ -17,13 +17,13 @@ use turnkeep_agents::Exit;
 use turnkeep_agents::event::PermissionRequest;
 use turnkeep_agents::request::LineResult;
 use turnkeep_runtime::decide::{
-    self, DiffTaken, Output, Permission, ProgramEnd, WithdrawnPermission,
+    self, DiffTaken, Output, Permission, PrintedLines, ProgramEnd, WithdrawnPermission,
 };
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
 use turnkeep_types::Timestamp;
 
 use super::ProgramCommand;
-use super::connections::Activity;
+use super::connections::ProgramActivity;
 use super::log_limiter::LogLimiter;
 use super::machine::{
     Deadline, Due, EndedTurn, OwnCall, ProgramMachine, StartedProcess, Step, TurnCall, TurnResult,
@@ -31,6 +31,7 @@ use super::machine::{
 use super::pipes::{HearProgram, ProgramLine};
 use super::process::ProgramProcess;
 use super::translate;
+use super::turn_lines::{JSON_FILE, TEXT_FILE, TurnLines};
 use crate::runs::error::RunError;
 use crate::runs::launch_settings;
 use crate::runs::node_tools::{self, ToolCaller};
@@ -104,6 +105,8 @@ struct ProgramTask {
     waiting_calls: VecDeque<TurnCall>,
     running_call: Option<RunningCall>,
     log_limiter: LogLimiter,
+    /// What the program printed in the open turn.
+    turn_lines: TurnLines,
     /// When the process was last used.
     used_at: Timestamp,
     /// When clients last heard of the process.
@@ -121,6 +124,7 @@ impl ProgramTask {
             waiting_calls: VecDeque::new(),
             running_call: None,
             log_limiter: LogLimiter::default(),
+            turn_lines: TurnLines::default(),
             used_at: now,
             beat_at: now,
         }
@@ -173,7 +177,13 @@ impl ProgramTask {
 
     async fn take_line(&mut self, line: ProgramLine) {
         let steps = match line {
-            ProgramLine::Output(line) => self.machine.receive_line(&line),
+            ProgramLine::Output(line) => {
+                // Before the machine reads it: a line that ends a turn belongs to the turn.
+                if let Some(turn) = self.machine.open_turn() {
+                    self.turn_lines.add(turn, &line);
+                }
+                self.machine.receive_line(&line)
+            }
             ProgramLine::Error(text) => {
                 self.keep_error(&text);
                 self.machine.receive_error(text)
@@ -247,6 +257,9 @@ impl ProgramTask {
             self.machine.close();
         }
         let protocol = launch.program.new_machine();
+        let prints_json = launch.program.prints_json();
+        self.turn_lines
+            .set_file(if prints_json { JSON_FILE } else { TEXT_FILE });
         let options = launch.start_options(&self.handle, session);
         let services = &self.handle.services;
         // With the token of the new process.
@@ -401,15 +414,29 @@ impl ProgramTask {
         }
         let workspaces = &self.handle.services.workspaces;
         let diff = workspaces.finish_turn(&self.handle, self.node, turn).await;
+        let printed = self.take_printed(turn).await;
         let end = ProgramEnd {
             node: self.node,
             turn,
             end,
             diff,
+            printed,
             only_waited,
         };
         self.used_at = self.now();
         report_end(&self.handle, end).await;
+    }
+
+    /// What the program printed in a turn, masked.
+    async fn take_printed(&mut self, turn: AgentTurnId) -> Option<PrintedLines> {
+        let lines = self.turn_lines.take(turn)?;
+        let services = &self.handle.services;
+        let secrets = services.secrets();
+        let masked = services.run_blocking(move || lines.mask(&secrets)).await;
+        if let Err(error) = &masked {
+            tracing::warn!(run = %self.handle.id(), %error, "the lines of a turn are not kept");
+        }
+        masked.ok()
     }
 
     fn beat(&mut self) {
@@ -426,9 +453,9 @@ impl ProgramTask {
 
     fn show_activity(&mut self) {
         let activity = match (self.machine.process().is_some(), self.machine.has_turn()) {
-            (false, _) => Activity::Gone,
-            (true, false) => Activity::Idle,
-            (true, true) => Activity::Working,
+            (false, _) => ProgramActivity::Gone,
+            (true, false) => ProgramActivity::Idle,
+            (true, true) => ProgramActivity::Working,
         };
         self.handle.connections.set_activity(self.node, activity);
     }
