@@ -7,6 +7,7 @@ use turnkeep_store::{ReadError, Refusal};
 use turnkeep_types::TurnId;
 
 use super::json::BodyError;
+use super::settings::CannotAsk;
 use super::world_link::PersonRefused;
 
 /// Why a request to a run failed.
@@ -18,6 +19,9 @@ pub(crate) enum RunError {
     /// The body of the request does not fit the run. Nothing was written.
     #[error(transparent)]
     Body(#[from] BodyError),
+    /// The program of the node cannot do what its settings want. Nothing was written.
+    #[error(transparent)]
+    CannotAsk(#[from] CannotAsk),
     /// There is no such run, or it was deleted.
     #[error("no run has the id {0}")]
     UnknownRun(RunId),

@@ -53,6 +53,10 @@ pub(super) async fn of_node(handle: &Arc<RunHandle>, id: NodeId) -> Result<NodeL
         })
         .ok_or("the node is gone")?;
     let program = services.settings.program_of(&node)?.clone();
+    // The configuration may be another one than when the node was created, and its run may come from
+    // another machine.
+    let checked = services.settings.check_permissions(&node);
+    checked.map_err(|refused| refused.to_string())?;
     let permissions = permissions_in(mode, &node, &program);
     let directory = services.workspaces.find_directory(handle, id).await?;
     let scope = WriteScope::of(node.capabilities, mode);

@@ -17,7 +17,7 @@ use turnkeep_runtime::Fact;
 use turnkeep_runtime::decide::{self, ToolAnswer, ToolRequest};
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{AgentTurnId, ApprovalId, NodeId, ToolId};
-use turnkeep_runtime::node::Node;
+use turnkeep_runtime::node::{Node, NodeSettings};
 use turnkeep_runtime::orchestration::OrchestrationCall;
 use turnkeep_runtime::tool::ToolOutcome;
 use turnkeep_types::BlobHash;
@@ -25,6 +25,7 @@ use turnkeep_types::BlobHash;
 use super::json::{NewNodeKind, NodeDefaults, parse_artifact_ref, read_tool_call, spawned_role};
 use super::roles::{self, RoleTemplate};
 use super::run_handle::{Decided, RunHandle};
+use super::settings::RunsConfig;
 use super::waiting_calls::CallOutcome;
 use super::world_link::{NodeOrigin, choose_person};
 
@@ -234,6 +235,9 @@ fn read_request(
         };
         let call = read_tool_call(name, args, caller, defaults);
         let call = call.map_err(|error| error.to_string())?;
+        if let OrchestrationCall::SpawnNode(spawn) = &call {
+            check_child(config, caller, &spawn.settings)?;
+        }
         Ok(ToolRequest {
             node,
             turn,
@@ -241,6 +245,27 @@ fn read_request(
             call,
         })
     })
+}
+
+/// Rejects a child whose program cannot ask although the child must: its permissions are never looser
+/// than its parent's.
+fn check_child(config: &RunsConfig, parent: &Node, child: &NodeSettings) -> Result<(), String> {
+    let own = child.permissions.cli;
+    let permissions = child
+        .permissions
+        .tightened_by(parent.effective_permissions());
+    let tightened = NodeSettings {
+        permissions,
+        ..child.clone()
+    };
+    match config.check_permissions(&tightened) {
+        Err(refused) if own != permissions.cli => Err(format!(
+            "the program `{}` cannot ask before it uses a tool, but its parent must: spawn the node \
+             with a program that can ask, or ask the user to add it",
+            refused.program
+        )),
+        checked => checked.map_err(|refused| refused.to_string()),
+    }
 }
 
 /// The key by which a repeated call is recognized. A call by a line of text has none unless it gives
@@ -327,8 +352,12 @@ async fn wait_for_outcome(
         handle.waiting_calls.forget(tool);
         return outcome;
     }
-    let approval = approval.map(|approval| approval.to_string());
-    Ok(json!({"pending": true, "approvalId": approval}))
+    let mut pending = json!({"pending": true});
+    // A call that waits for a verification has none.
+    if let Some(approval) = approval {
+        pending["approvalId"] = approval.to_string().into();
+    }
+    Ok(pending)
 }
 
 #[cfg(test)]

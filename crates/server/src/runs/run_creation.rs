@@ -254,6 +254,7 @@ impl TeamParts<'_> {
     async fn add_node(&self, place: usize, request: wire::CreateNode) -> Result<(), ApiError> {
         let defaults = self.runs.node_defaults(self.handle, &request).await?;
         let mut settings = json::node_settings(request, defaults)?;
+        self.runs.check_node(&settings)?;
         let person = world_link::choose_person(self.handle, &settings, NodeOrigin::Owner);
         settings.person = person.map_err(RunError::from)?;
         let new = NodeRequest {

@@ -4,13 +4,25 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use turnkeep_agents::launch::{AgentProgram, ProgramKind};
+use turnkeep_agents::launch::{AgentProgram, CustomProtocol, ProgramKind};
 use turnkeep_runtime::node::NodeSettings;
 use turnkeep_runtime::run::RunLimits;
+use turnkeep_runtime::tool_guide::ToolCalling;
 use turnkeep_runtime::words::{CliPermissions, Provider};
 
 use super::capacity::CapacityLimits;
 use super::webhook::WebhookTarget;
+
+/// A node whose program should ask, but cannot.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the program `{program}` cannot ask before it uses a tool: choose a program that can, or set \
+     `permissions.cliPermissionsMode` to `skip`"
+)]
+pub(crate) struct CannotAsk {
+    /// The name of the provider, or of the configured program.
+    pub(crate) program: String,
+}
 
 /// What the configuration says about runs.
 #[derive(Debug, Clone)]
@@ -115,6 +127,19 @@ impl RunsConfig {
         }
     }
 
+    /// Rejects a node whose program should ask before it uses a tool, but cannot. A program that is
+    /// not configured yet is checked when it is started.
+    pub(super) fn check_permissions(&self, node: &NodeSettings) -> Result<(), CannotAsk> {
+        let can_ask = self.program_of(node).map_or(true, asks);
+        if can_ask || node.permissions.cli == CliPermissions::Skip {
+            return Ok(());
+        }
+        let name = node.provider_name.as_deref();
+        Err(CannotAsk {
+            program: name.unwrap_or_else(|| node.provider.word()).to_owned(),
+        })
+    }
+
     /// The values of the variables that are configured for programs.
     pub(super) fn program_variables(&self) -> Vec<String> {
         let own = [&self.claude, &self.codex, &self.gemini].into_iter();
@@ -129,6 +154,17 @@ impl RunsConfig {
         let custom = self.custom.iter().filter(|(_, program)| resumes(program));
         let own = own.iter().map(|provider| provider.word().to_owned());
         own.chain(custom.map(|(name, _)| name.clone())).collect()
+    }
+
+    /// The names of programs that cannot run a tool with arguments that a person has changed.
+    pub(super) fn programs_with_fixed_args(&self) -> Vec<String> {
+        let own = [&self.claude, &self.codex, &self.gemini];
+        let own = ["claude", "codex", "gemini"].into_iter().zip(own);
+        let custom = self.custom.iter();
+        own.chain(custom.map(|(name, program)| (name.as_str(), program)))
+            .filter(|(_, program)| !program.new_machine().features().edit_args)
+            .map(|(name, _)| name.to_owned())
+            .collect()
     }
 
     /// Whether a program asks for permission, if nothing else was chosen.
@@ -154,4 +190,53 @@ pub(super) fn resumes(program: &AgentProgram) -> bool {
 /// Whether a program can ask before it uses a tool.
 pub(super) fn asks(program: &AgentProgram) -> bool {
     program.new_machine().features().approvals
+}
+
+/// How a program calls the tools of its run. It depends on the protocol alone: a prompt is written
+/// before the program starts.
+pub(super) fn tool_calling(program: &AgentProgram) -> ToolCalling {
+    match program.kind {
+        ProgramKind::Claude
+        | ProgramKind::Codex
+        | ProgramKind::Gemini
+        | ProgramKind::Custom(CustomProtocol::StreamJson) => ToolCalling::Mcp,
+        // An agent says only when it starts whether it takes MCP servers over HTTP.
+        ProgramKind::Custom(CustomProtocol::Acp) => ToolCalling::McpOrLines,
+        ProgramKind::Custom(CustomProtocol::Raw | CustomProtocol::Jsonl | CustomProtocol::Pty) => {
+            ToolCalling::Lines
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_without_mcp_reads_how_to_call_tools() {
+        for (kind, expect) in [
+            (ProgramKind::Claude, ToolCalling::Mcp),
+            (ProgramKind::Codex, ToolCalling::Mcp),
+            (ProgramKind::Gemini, ToolCalling::Mcp),
+            (
+                ProgramKind::Custom(CustomProtocol::StreamJson),
+                ToolCalling::Mcp,
+            ),
+            (
+                ProgramKind::Custom(CustomProtocol::Acp),
+                ToolCalling::McpOrLines,
+            ),
+            (ProgramKind::Custom(CustomProtocol::Raw), ToolCalling::Lines),
+            (
+                ProgramKind::Custom(CustomProtocol::Jsonl),
+                ToolCalling::Lines,
+            ),
+            (ProgramKind::Custom(CustomProtocol::Pty), ToolCalling::Lines),
+        ] {
+            let program = AgentProgram::new(kind, "agent");
+            assert_eq!(tool_calling(&program), expect, "{kind:?}");
+            let has_mcp = program.new_machine().features().mcp;
+            assert_eq!(has_mcp, expect != ToolCalling::Lines, "{kind:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 mod files;
 mod notify;
 mod pending_calls;
+mod permissions;
 mod programs;
 mod repeats;
 mod socket;

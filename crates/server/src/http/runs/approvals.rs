@@ -71,8 +71,10 @@ pub(crate) async fn resolve(
     let resolution = json::resolution_of(body);
     let handle = find_by_approval(&shared, id)?;
     let answer = resolution.clone();
+    let fixed_programs = handle.programs_with_fixed_args();
     let resolve = move |run: &Run, around: Surroundings<'_>| {
         let answer = answer.clone();
+        decide::check_changed_args(run, id, &answer, &fixed_programs)?;
         if interrupt {
             decide::resolve_and_interrupt(run, around, id, answer)
         } else {

@@ -35,6 +35,7 @@ pub(crate) async fn create(
     let body: wire::CreateNode = request.read()?;
     let defaults = shared.runs.node_defaults(&handle, &body).await?;
     let mut settings = json::node_settings(body, defaults)?;
+    shared.runs.check_node(&settings)?;
     let person = choose_person(&handle, &settings, NodeOrigin::Owner);
     settings.person = person.map_err(RunError::from)?;
     let new = NodeRequest {
@@ -85,10 +86,12 @@ pub(crate) async fn change(
         // Every full prompt reads it, so the next turn would fail without it.
         shared.runs.read_role(&at.handle, role).await?;
     }
+    let runs = Arc::clone(&shared.runs);
     // Read inside the decision: two changes at once must not undo each other.
     let change = move |run: &Run, around: Surroundings<'_>| {
         let node = run.live.node(id).ok_or(Rejection::NodeGone(id))?;
         let settings = json::change_node_settings(body.clone(), &node.settings)?;
+        runs.check_node(&settings)?;
         Ok(decide::change_node(run, around, id, settings)?)
     };
     at.handle.decide_request(request.key(), change).await?;

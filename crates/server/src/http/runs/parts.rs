@@ -196,6 +196,9 @@ impl From<RunError> for ApiError {
         match error {
             RunError::Rejected(rejection) => rejection.into(),
             RunError::Body(error) => error.into(),
+            RunError::CannotAsk(refused) => Self::new(ErrorCode::Unprocessable, message)
+                .with("path", "permissions.cliPermissionsMode")
+                .with("program", refused.program),
             RunError::UnknownRun(id) => Self::not_found(message).with("runId", id.to_string()),
             RunError::KeyReused => {
                 Self::new(ErrorCode::Conflict, message).with_reason(ErrorReason::KeyReused)
