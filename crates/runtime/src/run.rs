@@ -66,6 +66,11 @@ pub struct RunLimits {
     pub approval_ms: u64,
 }
 
+impl RunLimits {
+    /// The longest wait for further envelopes.
+    pub const FAN_IN_MS_MAX: u64 = 5_000;
+}
+
 impl Default for RunLimits {
     fn default() -> Self {
         const SECOND_MS: u64 = 1000;

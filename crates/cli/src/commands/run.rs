@@ -46,8 +46,6 @@ pub(crate) enum RunCommand {
     Pause(change::RunPauseArgs),
     Resume(change::RunResumeArgs),
     Complete(change::RunCompleteArgs),
-    // Hidden: the server has no routes for these yet.
-    #[command(hide = true)]
     Verify(results::RunVerifyArgs),
     Apply(results::RunApplyArgs),
     Fork(change::RunForkArgs),

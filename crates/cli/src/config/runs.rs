@@ -14,6 +14,7 @@
 //!
 //! [providers.claude]            # another command or more arguments for a known program
 //! args = ["--model", "opus"]
+//! turns_max = 2                 # open turns of all runs with this program; any number without it
 //!
 //! [providers.mine]              # a program of your own; nodes name it as providerName
 //! command = "/opt/mine/agent"
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde::Deserialize;
+use turnkeep_runtime::run::RunLimits;
 use turnkeep_server::agent_launch::{AgentProgram, CustomProtocol, EnvVariable, ProgramKind};
 use turnkeep_server::{CliPermissions, RunsConfig, WebhookTarget};
 
@@ -78,6 +80,7 @@ pub(super) struct RawProvider {
     env: Option<BTreeMap<String, String>>,
     protocol: Option<String>,
     profile: Option<String>,
+    turns_max: Option<u32>,
 }
 
 /// Every setting of runs, resolved.
@@ -131,6 +134,7 @@ impl RawRuns {
             &mut limits.stall_after,
         )?;
         table.number("runs.fan_in_ms", self.fan_in_ms, &mut limits.fan_in_ms)?;
+        check_fan_in(limits.fan_in_ms)?;
         let warn = &mut limits.silence_warn_ms;
         table.number("runs.silence_warn_ms", self.silence_warn_ms, warn)?;
         let end = &mut limits.silence_end_ms;
@@ -249,6 +253,16 @@ impl SettingTable<'_> {
     }
 }
 
+/// The limit that a run's own setting has, too.
+fn check_fan_in(fan_in_ms: u64) -> Result<()> {
+    if fan_in_ms <= RunLimits::FAN_IN_MS_MAX {
+        return Ok(());
+    }
+    Failure::usage(format!("runs.fan_in_ms is {fan_in_ms}"))
+        .hint(format!("set 0 to {}", RunLimits::FAN_IN_MS_MAX))
+        .fail()
+}
+
 fn parse_permissions(text: &str) -> Result<CliPermissions, &'static str> {
     let words = [CliPermissions::Gated, CliPermissions::Skip];
     let named = words
@@ -285,9 +299,14 @@ fn resolve_programs(
     };
     let is_named = |name: &str| providers.contains_key(name);
     let named = ["claude", "codex", "gemini"].map(is_named);
+    let turns_max = turn_limits(&providers)?;
     for (name, raw) in providers {
         set_program(config, &name, raw)?;
     }
+    let shown = turns_max.iter().map(|(name, max)| format!("{name}: {max}"));
+    let source = source_of(!turns_max.is_empty());
+    let row = Setting::new(shown.collect::<Vec<String>>(), source).to_row("providers.turns_max");
+    config.capacity.program_turns_max = turns_max;
     let known = [
         ("providers.claude", &config.claude),
         ("providers.codex", &config.codex),
@@ -303,7 +322,25 @@ fn resolve_programs(
     table
         .rows
         .push(Setting::new(custom, source).to_row("providers"));
+    table.rows.push(row);
     Ok(())
+}
+
+/// How many turns each program may have open, for those that name a limit.
+fn turn_limits(providers: &BTreeMap<String, RawProvider>) -> Result<BTreeMap<String, u32>> {
+    let mut limits = BTreeMap::new();
+    for (name, raw) in providers {
+        let Some(max) = raw.turns_max else {
+            continue;
+        };
+        if max == 0 {
+            return Failure::usage(format!("[providers.{name}] has turns_max = 0"))
+                .hint("set 1 or more, or leave it out for no limit")
+                .fail();
+        }
+        limits.insert(name.clone(), max);
+    }
+    Ok(limits)
 }
 
 /// Changes a known program, or adds one of the user's.

@@ -20,8 +20,6 @@ use super::{BodyError, NodeDefaults};
 const TITLE_CHARACTERS_MAX: usize = 80;
 /// A run may have so many commands of each kind.
 const COMMANDS_MAX: usize = 64;
-/// The longest wait for further envelopes.
-const FAN_IN_MS_MAX: u64 = 5_000;
 /// So many nodes a request may allow.
 const NODES_MAX: u32 = 1_000;
 /// More money than any run can use; sums of it still fit.
@@ -190,8 +188,11 @@ fn changed_limits(
     {
         return out_of_range("maxNodes", format!("from 1 to {NODES_MAX}"));
     }
-    if change.fan_in_ms.is_some_and(|ms| ms > FAN_IN_MS_MAX) {
-        return out_of_range("fanInMs", format!("from 0 to {FAN_IN_MS_MAX}"));
+    if change
+        .fan_in_ms
+        .is_some_and(|ms| ms > RunLimits::FAN_IN_MS_MAX)
+    {
+        return out_of_range("fanInMs", format!("from 0 to {}", RunLimits::FAN_IN_MS_MAX));
     }
     Ok(RunLimits {
         open_turns_max: change.max_concurrent_turns.unwrap_or(limits.open_turns_max),
