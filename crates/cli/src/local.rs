@@ -14,6 +14,8 @@ use turnkeep_server::{
 };
 use turnkeep_store::{LostIds, Options, Store};
 use turnkeep_types::{Clock, Timestamp};
+use turnkeep_wire::json;
+use turnkeep_wire::json::Demo;
 
 use crate::config::Config;
 use crate::data_dir::{DENIED_HINT, DataDir, ServerNote, random_bytes};
@@ -102,13 +104,26 @@ impl LocalServer {
 
     /// Opens the directory and serves it as configured.
     pub(crate) async fn start_configured(config: &Config, dir: &DataDir) -> Result<Self> {
+        Self::start_serving(config, dir, server_config(config)).await
+    }
+
+    /// The same for a demo: clients may ask what its tour points at.
+    pub(crate) async fn start_demo(config: &Config, dir: &DataDir) -> Result<Self> {
+        let server = ServerConfig {
+            is_demo: true,
+            ..server_config(config)
+        };
+        Self::start_serving(config, dir, server).await
+    }
+
+    async fn start_serving(config: &Config, dir: &DataDir, server: ServerConfig) -> Result<Self> {
         let auth = if config.no_auth.value {
             AuthMode::Off
         } else {
             AuthMode::Token
         };
         let access = Access::Locked(create_and_lock(dir).await?);
-        Self::start_with(config, dir, server_config(config), auth, access).await
+        Self::start_with(config, dir, server, auth, access).await
     }
 
     async fn start_with(
@@ -150,6 +165,11 @@ impl LocalServer {
     /// Offers the broker to the owner over HTTP.
     pub(crate) fn offer_broker(&self, broker: &RunningBroker) {
         self.running.offer_broker(broker.in_process());
+    }
+
+    /// Says what the tour of a demo points at, or that the demo could not be filled.
+    pub(crate) fn offer_demo(&self, things: Option<Demo>) {
+        self.running.offer_demo(things);
     }
 
     /// The memory that large requests and answers share.
@@ -253,7 +273,23 @@ fn server_config(config: &Config) -> ServerConfig {
         limits: config.limits.clone(),
         data_dir: config.data.value.display().to_string(),
         runs: config.runs.to_config(),
+        settings: settings_view(config),
         ..ServerConfig::default()
+    }
+}
+
+/// The settings as `config show` prints them, for the server's owner.
+fn settings_view(config: &Config) -> json::ServerSettings {
+    let rows = config.rows().into_iter();
+    json::ServerSettings {
+        file: config.file.display().to_string(),
+        settings: rows
+            .map(|row| json::ServerSetting {
+                name: row.name.to_owned(),
+                value: row.value,
+                source: row.source.to_string(),
+            })
+            .collect(),
     }
 }
 

@@ -4,12 +4,14 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::mem::MaybeUninit;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify;
 use sandbox::{Sandbox, ServerProcess, check, mode};
+use serde_json::Value;
 
 #[test]
 fn up_says_where_it_is_and_commands_find_it() {
@@ -93,6 +95,48 @@ fn up_says_where_it_is_and_commands_find_it() {
         "the note is taken away"
     );
     assert_eq!(sandbox.json(&["stats", "--json"], "")["turns"], 2);
+}
+
+#[test]
+fn the_owner_reads_the_settings_over_http_as_config_show_prints_them() {
+    let sandbox = Sandbox::new();
+    std::fs::write(sandbox.path("config.toml"), "strict_types = true\n").unwrap();
+    let config = sandbox.path("config.toml");
+    let config = config.to_str().unwrap();
+    let server = sandbox.up(&["--config", config]);
+    let served = get_json(&server, "/v1/settings");
+    assert_eq!(served["file"], config);
+    let shown = sandbox.output(&["config", "show", "--json", "--config", config], b"");
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let shown: Vec<Value> = shown
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let served = served["settings"].as_array().unwrap();
+    let strict = served.iter().find(|row| row["name"] == "strict_types");
+    assert_eq!(strict.unwrap()["source"], format!("file {config}"));
+    // The server was given free ports by flags, which this command was not.
+    let is_address = |row: &&Value| ["listen", "http"].contains(&row["name"].as_str().unwrap());
+    let differences: Vec<&Value> = served.iter().filter(|row| !shown.contains(row)).collect();
+    assert!(differences.iter().all(is_address), "{differences:#?}");
+    assert_eq!(served.len(), shown.len());
+}
+
+/// What the server answers its owner.
+fn get_json(server: &ServerProcess, path: &str) -> Value {
+    let address = server.http().trim_start_matches("http://");
+    let mut stream = TcpStream::connect(address).unwrap();
+    let token = server.token();
+    write!(
+        stream,
+        "GET {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    assert!(head.starts_with("HTTP/1.1 200 "), "{answer}");
+    serde_json::from_str(body).unwrap()
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use turnkeep_types::Limits;
+use turnkeep_wire::json;
 
 use crate::auth::Auth;
 use crate::runs::RunsConfig;
@@ -50,6 +51,10 @@ pub struct ServerConfig {
     pub runs: RunsConfig,
     /// The web UI.
     pub ui: UiFiles,
+    /// Whether this is a demo, whose things are announced by [`crate::Running::offer_demo`].
+    pub is_demo: bool,
+    /// The settings as people read them: names, values and sources.
+    pub settings: json::ServerSettings,
 }
 
 impl Default for ServerConfig {
@@ -71,6 +76,8 @@ impl Default for ServerConfig {
             data_dir: String::new(),
             runs: RunsConfig::default(),
             ui: UiFiles::built_in(),
+            is_demo: false,
+            settings: json::ServerSettings::default(),
         }
     }
 }

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_store::Store;
 use turnkeep_types::Clock;
-use turnkeep_wire::percent_encode;
+use turnkeep_wire::{json, percent_encode};
 
 use crate::auth::{Auth, Gate};
 use crate::broker::{InProcessBroker, NodeChat, RunChat, StoreKeeper, TurnKeeper};
@@ -224,6 +224,7 @@ pub(crate) fn build_shared(
         workers,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         broker: SetOnce::new(),
+        demo: SetOnce::new(),
         tasks,
         stopping,
         abandoned: CancellationToken::new(),
@@ -278,6 +279,14 @@ impl Running {
     pub fn offer_broker(&self, broker: InProcessBroker) {
         if self.shared.broker.set(broker).is_err() {
             tracing::warn!("the server already offers another broker");
+        }
+    }
+
+    /// Says what the tour of a demo points at, or that the demo could not be filled. Requests wait for
+    /// this. A second call has no effect.
+    pub fn offer_demo(&self, things: Option<json::Demo>) {
+        if self.shared.demo.set(things).is_err() {
+            tracing::warn!("the server already offers the things of a demo");
         }
     }
 

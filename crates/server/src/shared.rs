@@ -9,6 +9,7 @@ use tokio::sync::{Semaphore, SetOnce};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use turnkeep_ledger::ids::TokenId;
+use turnkeep_wire::json;
 
 use crate::auth::Gate;
 use crate::broker::InProcessBroker;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) exports: Arc<Semaphore>,
     /// The broker in this process, once there is one.
     pub(crate) broker: SetOnce<InProcessBroker>,
+    /// The things of a demo, once it is filled; `None` inside if that failed.
+    pub(crate) demo: SetOnce<Option<json::Demo>>,
     /// Every task that serves a connection or feeds a response. Shutdown waits for them.
     pub(crate) tasks: TaskTracker,
     /// Cancelled when the server stops: requests under way may finish, none may begin.

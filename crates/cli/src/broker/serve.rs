@@ -1,5 +1,6 @@
 //! Starts a broker inside this process, alone or beside the server.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -8,7 +9,6 @@ use turnkeep_server::broker::{
     BrokerConfig, BrokerError, NodeChat, RunningBroker, SocketError, TurnKeeper, start,
 };
 
-use super::broker_socket_path;
 use super::outlets::outlets;
 use crate::config::{BrokerFlags, Config};
 use crate::failure::Failure;
@@ -24,9 +24,10 @@ pub(crate) struct ServerParts {
     pub(crate) memory: MemoryBudget,
 }
 
-/// Starts the broker on the current runtime. Without a server beside it, the broker keeps turns in
+/// Starts the broker on the current runtime, at this socket. Without a server beside it, the broker keeps turns in
 /// the store that every command finds, reaches runs over HTTP, and has a memory budget of its own.
 pub(crate) fn start_broker(
+    socket: PathBuf,
     config: &Config,
     flags: BrokerFlags,
     beside: Option<&ServerParts>,
@@ -38,7 +39,7 @@ pub(crate) fn start_broker(
     let broker = BrokerConfig {
         settings,
         memory,
-        ..BrokerConfig::new(broker_socket_path()?)
+        ..BrokerConfig::new(socket)
     };
     let outlets = outlets(config, beside);
     start(broker, outlets, Arc::new(WallClock)).map_err(|error| explain_start_error(&error))

@@ -4,7 +4,7 @@ use anyhow::Result;
 use serde_json::json;
 
 use super::App;
-use crate::broker::serve;
+use crate::broker::{broker_socket_path, serve};
 use crate::config::BrokerFlags;
 use crate::failure::Failure;
 use crate::shutdown_signals::ShutdownSignals;
@@ -26,7 +26,7 @@ pub(crate) struct BrokerArgs {
 pub(crate) async fn run_broker(args: &BrokerArgs, app: &mut App) -> Result<()> {
     // Before the socket exists: a signal that arrives early must not leave it behind.
     let mut shutdown = ShutdownSignals::listen()?;
-    let broker = serve::start_broker(&app.config()?, args.bounds, None)?;
+    let broker = serve::start_broker(broker_socket_path()?, &app.config()?, args.bounds, None)?;
     let mut told = announce_socket(broker.socket(), app);
     if told.is_ok() {
         tokio::select! {

@@ -1,14 +1,18 @@
 //! `turnkeep up`: runs the server, and a broker beside it.
 
+mod demo;
+
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
 use turnkeep_server::broker::RunningBroker;
 use turnkeep_store::Durability;
 
+use self::demo::DemoDirectory;
 use super::App;
+use crate::broker::broker_socket_path;
 use crate::broker::serve::{self, ServerParts};
 use crate::config::{BrokerFlags, Config, ServeFlags, durability_text};
 use crate::data_dir::{DataDir, ServerNote};
@@ -24,6 +28,7 @@ use crate::shutdown_signals::ShutdownSignals;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep up
+  turnkeep up --demo            look around: all of it is removed at the end
   turnkeep up --data ./store --http 127.0.0.1:8080
   turnkeep up --listen 127.0.0.1:0 --http 127.0.0.1:0 --json    free ports, printed as JSON
   turnkeep up --listen 0.0.0.0:9009 --http 0.0.0.0:9010 --tls-cert cert.pem --tls-key key.pem \\
@@ -33,36 +38,105 @@ pub(crate) struct UpArgs {
     serve: ServeFlags,
     #[command(flatten)]
     broker: BrokerFlags,
+    /// Serve a demo: agents without a model work in a temporary directory, which is removed at the
+    /// end. Your own data and configuration are not used; the ports are free ones unless given
+    #[arg(long)]
+    demo: bool,
 }
 
 pub(crate) async fn run_up(args: &UpArgs, app: &mut App) -> Result<()> {
-    let config = app.config_of_files(&args.serve)?;
+    // Before a demo makes its directory: a signal that arrives early must not leave it behind.
+    let mut shutdown = ShutdownSignals::listen()?;
+    if args.demo {
+        return run_demo(args, app, &mut shutdown).await;
+    }
+    let plan = ServePlan {
+        config: app.config_of_files(&args.serve)?,
+        broker: args.broker,
+        demo: None,
+    };
+    serve_until_asked(&plan, app, &mut shutdown).await?;
+    say_good_bye(app, "everything acknowledged is kept.");
+    Ok(())
+}
+
+/// Serves a demo, and removes its directory at the end, however the end comes.
+async fn run_demo(args: &UpArgs, app: &mut App, shutdown: &mut ShutdownSignals) -> Result<()> {
+    demo::refuse_options(app, &args.serve)?;
+    let directory = DemoDirectory::create()?;
+    let served = async {
+        let plan = ServePlan {
+            config: directory.config(&args.serve)?,
+            broker: args.broker,
+            demo: Some(&directory),
+        };
+        serve_until_asked(&plan, app, shutdown).await
+    };
+    let served = served.await;
+    let removed = directory.remove().await;
+    served.and(removed)?;
+    say_good_bye(app, "the demo and its directory are removed.");
+    Ok(())
+}
+
+/// What is served, and how.
+struct ServePlan<'a> {
+    config: Config,
+    broker: BrokerFlags,
+    demo: Option<&'a DemoDirectory>,
+}
+
+async fn serve_until_asked(
+    plan: &ServePlan<'_>,
+    app: &mut App,
+    shutdown: &mut ShutdownSignals,
+) -> Result<()> {
+    let config = &plan.config;
     let dir = DataDir::new(
         std::path::absolute(&config.data.value).context("cannot name the data directory")?,
     );
-    let mut shutdown = ShutdownSignals::listen()?;
     // Wrong flags of the broker end the command before the store is opened.
-    config.broker.with_flags(args.broker)?;
-    let local = LocalServer::start_configured(&config, &dir).await?;
-    let broker = try_start_broker(&config, args.broker, &local);
+    config.broker.with_flags(plan.broker)?;
+    let local = match plan.demo {
+        Some(_) => LocalServer::start_demo(config, &dir).await?,
+        None => LocalServer::start_configured(config, &dir).await?,
+    };
+    let broker = try_start_broker(plan, &local);
     if let Some(broker) = &broker {
         local.offer_broker(broker);
     }
     // The note comes last, so that a command that reads it finds a complete server.
-    let noted = note_of(&local, &config).and_then(|note| dir.leave_note(&note));
-    let announced =
-        noted.and_then(|()| announce_server(&local, broker.as_ref(), &config, &dir, app));
+    let noted = note_of(&local, config).and_then(|note| dir.leave_note(&note));
+    let announced = noted.and_then(|()| announce_server(&local, broker.as_ref(), plan, &dir, app));
     if announced.is_ok() {
-        shutdown.requested().await;
+        wait_until_asked(plan, &local, app, shutdown).await;
         tracing::info!("stopping");
     }
     // Removed first: a command that reads it now would reach a server that accepts no more work.
     dir.remove_note();
-    stop_server(local, broker, &mut shutdown).await;
-    if announced.is_ok() {
-        say_good_bye(app);
-    }
+    stop_server(local, broker, shutdown).await;
     announced
+}
+
+/// Waits for a signal. A demo is filled meanwhile.
+async fn wait_until_asked(
+    plan: &ServePlan<'_>,
+    local: &LocalServer,
+    app: &mut App,
+    shutdown: &mut ShutdownSignals,
+) {
+    let Some(directory) = plan.demo else {
+        return shutdown.requested().await;
+    };
+    let fill = async {
+        // The terminal is kept until the server stops.
+        let _terminal = demo::fill_demo(directory, local, app).await;
+        std::future::pending::<()>().await;
+    };
+    tokio::select! {
+        () = shutdown.requested() => {}
+        () = fill => {}
+    }
 }
 
 fn note_of(local: &LocalServer, config: &Config) -> Result<ServerNote> {
@@ -94,34 +168,39 @@ async fn stop_server(
 }
 
 /// Tells a person that the server has ended. The terminal may be gone, so a failure is ignored.
-fn say_good_bye(app: &mut App) {
+fn say_good_bye(app: &mut App, what_stays: &str) {
     if app.out.is_json() {
         return;
     }
-    let said = app
-        .out
-        .line("turnkeep has stopped. Good-bye: everything acknowledged is kept.");
+    let line = format!("turnkeep has stopped. Good-bye: {what_stays}");
+    let said = app.out.line(line);
     said.and_then(|()| app.out.flush()).ok();
 }
 
 /// Starts a broker in the same process. The server runs without one if that fails, for example
 /// because another broker runs already.
-fn try_start_broker(
-    config: &Config,
-    flags: BrokerFlags,
-    local: &LocalServer,
-) -> Option<RunningBroker> {
+fn try_start_broker(plan: &ServePlan<'_>, local: &LocalServer) -> Option<RunningBroker> {
     let beside = ServerParts {
         store: local.turn_keeper(),
         nodes: local.node_chat(),
         memory: local.memory_budget(),
     };
-    match serve::start_broker(config, flags, Some(&beside)) {
+    let started = broker_socket(plan)
+        .and_then(|socket| serve::start_broker(socket, &plan.config, plan.broker, Some(&beside)));
+    match started {
         Ok(broker) => Some(broker),
         Err(error) => {
             eprintln!("note: no broker is started here: {error:#}");
             None
         }
+    }
+}
+
+/// Where the broker listens. A demo has a broker of its own.
+fn broker_socket(plan: &ServePlan<'_>) -> Result<PathBuf> {
+    match plan.demo {
+        Some(directory) => Ok(directory.broker_socket()),
+        None => broker_socket_path(),
     }
 }
 
@@ -138,10 +217,11 @@ fn local_address(addr: SocketAddr) -> String {
 fn announce_server(
     local: &LocalServer,
     broker: Option<&RunningBroker>,
-    config: &Config,
+    plan: &ServePlan<'_>,
     dir: &DataDir,
     app: &mut App,
 ) -> Result<()> {
+    let config = &plan.config;
     let socket = broker.map(RunningBroker::socket);
     if app.out.is_json() {
         app.out.json(&json!({
@@ -155,6 +235,13 @@ fn announce_server(
         }))?;
     } else {
         print_addresses(local, socket, config, dir, app)?;
+        if let Some(directory) = plan.demo {
+            let path = directory.path().display();
+            app.out.line("")?;
+            app.out.line(format!(
+                "This is a demo. All of it is in {path}, which is removed when it stops."
+            ))?;
+        }
     }
     // A program that waits for these lines reads them from a pipe, which is buffered.
     app.out.flush()

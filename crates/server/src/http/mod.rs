@@ -10,6 +10,7 @@ mod blobs;
 mod body;
 pub(crate) mod content;
 pub(crate) mod contexts;
+mod demo;
 mod error_response;
 mod events;
 mod export;
@@ -27,6 +28,7 @@ mod registry;
 pub(crate) mod runs;
 mod serve;
 mod sessions;
+mod settings;
 pub(crate) mod sse;
 mod stall;
 mod stats;
@@ -78,6 +80,8 @@ fn routes() -> OpenApiRouter<Arc<Shared>> {
         .routes(routes!(sessions::deliver))
         .routes(routes!(sessions::keep))
         .routes(routes!(why::why))
+        .routes(routes!(demo::demo))
+        .routes(routes!(settings::settings))
         .routes(routes!(stats::stats))
         .routes(routes!(stats::metrics))
         .routes(routes!(stats::metrics_alias))

@@ -19,6 +19,7 @@ async fn everything_but_health_needs_the_token() {
     assert_eq!(server.get("/healthz").send().await.status, 200);
     for path in [
         "/v1/contexts",
+        "/v1/settings",
         "/v1/stats",
         "/metrics",
         "/openapi.json",

@@ -238,6 +238,7 @@ async fn unknown_query_names_and_values_are_refused_with_the_legal_ones() {
     assert_eq!(details["parameter"], "limit");
     for path in [
         "/v1/contexts/1",
+        "/v1/settings",
         "/v1/stats",
         "/healthz",
         "/metrics",

@@ -9,6 +9,7 @@
 
 mod blob;
 mod context;
+mod demo;
 mod error;
 mod event;
 mod fs;
@@ -18,12 +19,14 @@ mod registry;
 mod scalar;
 mod server;
 mod session;
+mod settings;
 mod strict;
 mod turn;
 mod why;
 
 pub use blob::{BlobNames, BlobPut};
 pub use context::{Context, ContextPage, CreateContextBody, ForkContext, PatchContext};
+pub use demo::Demo;
 pub use error::ErrorReply;
 pub use event::{
     AttentionChanged, ContextCreated, ContextLost, FsAttached, RegistryPut, RunChanged,
@@ -38,6 +41,7 @@ pub use session::{
     Captured, CapturedTurn, CapturedTurnInfo, CapturedTurnList, ChooseCapturedTurn,
     DeliverCaptured, Delivered, Kept, PasteCaptured, Session, SessionList,
 };
+pub use settings::{ServerSetting, ServerSettings};
 pub use turn::{
     AppendTurnBody, AppendedTurn, PageMeta, Turn, TurnError, TurnPage, TypeName, Warning,
 };
