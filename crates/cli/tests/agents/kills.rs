@@ -3,8 +3,9 @@
 //! Each chain of kills has one data directory. For each kill it plays a run of two nodes until the
 //! chosen event comes over `/ws`, kills the server in that moment, and damages what a power failure may
 //! damage. The next start must find every event that was seen, pause the run, and complete it after a
-//! resume. The runs of earlier kills must stay as they are.
+//! resume, in the state of a run that was not killed. The runs of earlier kills must stay as they are.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -146,6 +147,52 @@ fn kills_of_programs_that_cannot_resume_a_session() {
     }
 }
 
+/// The server is killed while events are durable that the file of events does not have: nothing could
+/// be written there since the run began.
+#[test]
+fn kills_between_the_durable_events_and_their_file() {
+    let mut chain = Chain::start("claude");
+    for at in ["turn.started", "tool.completed", "phase VERIFY"] {
+        chain.kill_behind_blocked_file(kill(at, 1, Damage::Nothing));
+    }
+}
+
+/// A program whose session can be resumed goes on with the session that it had.
+#[test]
+fn kills_keep_the_sessions_of_programs() {
+    for protocol in ["claude", "codex", "gemini", "acp"] {
+        let mut chain = Chain::start(protocol);
+        chain.expect_end();
+        let mut watched = chain.new_run();
+        let kill = kill("message.assistant.delta", 1, Damage::Nothing);
+        watched.play_until_kill(&chain.team, kill);
+        let node = text(&watched.events[watched.events.len() - 1]["nodeId"]).to_owned();
+        let session = chain.team.show_node(&watched.run, &node)["session"]["sessionId"].take();
+        assert!(session.is_string(), "{protocol}: {session}");
+        chain.recover(&mut watched, kill);
+        let events = chain.team.events(&watched.run);
+        let named = events
+            .iter()
+            .filter(|event| event["nodeId"] == node.as_str());
+        let named = named.map(|event| &event["patch"]["session"]["sessionId"]);
+        let names: Vec<&Value> = named.filter(|name| !name.is_null()).collect();
+        assert!(
+            names.iter().all(|name| **name == session),
+            "{protocol}: {names:?}"
+        );
+        // The scripted agent draws a new name unless it is told to resume, and a resumed session is
+        // told only what is new.
+        let mut sent = events.iter().filter(|event| {
+            event["nodeId"] == node.as_str() && event["status"] == "waiting_for_model"
+        });
+        let after_kill = sent.nth(1).unwrap();
+        assert_eq!(
+            after_kill["promptKind"], "delta",
+            "{protocol}: {after_kill}"
+        );
+    }
+}
+
 /// The processes of a killed server end with it: those of agents, their children, and those of a
 /// verification.
 #[test]
@@ -190,6 +237,8 @@ fn is_alive(pid: &str) -> bool {
 struct Chain {
     team: Team,
     protocol: &'static str,
+    /// What a run comes to that is not killed.
+    expected: Option<Value>,
     /// The runs of earlier kills, with the number of their last event.
     ended: Vec<(String, u64)>,
 }
@@ -199,12 +248,28 @@ impl Chain {
         Self {
             team: Team::start(SCRIPT),
             protocol,
+            expected: None,
             ended: Vec::new(),
         }
     }
 
     /// Creates the run and sends it on its way.
     fn new_run(&self) -> WatchedRun {
+        let run = self.new_team();
+        self.send_on_its_way(run)
+    }
+
+    fn send_on_its_way(&self, run: String) -> WatchedRun {
+        self.team.chat(&run, "lead", "PLEASE LEAD");
+        WatchedRun {
+            socket: self.team.watch(&run, 0),
+            run,
+            events: Vec::new(),
+        }
+    }
+
+    /// Creates a run with its nodes.
+    fn new_team(&self) -> String {
         let team = &self.team;
         fs::remove_file(team.work().join("part.txt")).ok();
         let verify = VERIFY.replace("SANDBOX", text(&json!(team.sandbox.path(""))));
@@ -218,30 +283,58 @@ impl Chain {
         // A second writer, so that the worker gets a worktree where there is a repository.
         team.add_node(&run, "implementer", self.protocol, gated("idle"));
         team.connect(&run, "lead", "worker");
-        team.chat(&run, "lead", "PLEASE LEAD");
-        WatchedRun {
-            socket: team.watch(&run, 0),
-            run,
-            events: Vec::new(),
+        run
+    }
+
+    /// Plays a run to its end, unless that was done before, to know what the others must come to.
+    fn expect_end(&mut self) {
+        if self.expected.is_none() {
+            let mut watched = self.new_run();
+            watched.play_to_the_end(&self.team);
+            self.expected = Some(lasting_state(&self.team, &watched.run));
         }
     }
 
     fn kill_and_recover(&mut self, kill: Kill) {
+        self.expect_end();
         let mut watched = self.new_run();
-        let mut count = 0;
-        watched.play_until(&self.team, |name, _| {
-            count += usize::from(name == kill.at);
-            count == kill.nth
-        });
+        watched.play_until_kill(&self.team, kill);
+        self.recover(&mut watched, kill);
+    }
+
+    /// The same for a run whose file of events could not be written since it began.
+    fn kill_behind_blocked_file(&mut self, kill: Kill) {
+        self.expect_end();
+        let run = self.new_team();
+        self.team.check_event_file(&run);
+        self.team.terminate();
+        let file = self.team.run_dir(&run).join("events.jsonl");
+        let kept = file.with_extension("kept");
+        fs::rename(&file, &kept).unwrap();
+        fs::create_dir(&file).unwrap();
+        self.team.restart();
+        self.team.resume(&run);
+        let mut watched = self.send_on_its_way(run);
+        watched.play_until_kill(&self.team, kill);
+        self.team.kill();
+        fs::remove_dir(&file).unwrap();
+        fs::rename(&kept, &file).unwrap();
+        let lines = fs::read_to_string(&file).unwrap().lines().count();
+        assert!(lines < watched.events.len(), "{kill:?}: the file is behind");
+        self.recover(&mut watched, kill);
+    }
+
+    /// Kills the server if it is not dead yet, and starts it again. The run goes on to its end.
+    fn recover(&mut self, watched: &mut WatchedRun, kill: Kill) {
         self.team.kill();
         watched.read_rest();
         self.damage(&watched.run, kill.damage);
         self.team.restart();
-        self.check_restarted(&watched, kill);
-        self.complete(&mut watched, kill);
+        self.check_restarted(watched, kill);
+        self.complete(watched, kill);
         self.check_ended_runs();
         let last = self.team.show(&watched.run)["lastSeq"].as_u64().unwrap();
-        self.ended.push((watched.run, last));
+        self.ended.push((watched.run.clone(), last));
     }
 
     fn damage(&self, run: &str, damage: Damage) {
@@ -287,22 +380,19 @@ impl Chain {
         if !team.events(&watched.run).iter().any(is_completion) {
             team.resume(&watched.run);
             watched.socket = team.watch(&watched.run, last);
-            watched.play_until(team, |name, _| name == "completed");
-            // The lead completes the run in the middle of its turn.
-            let is_open = || Books::keep(&team.events(&watched.run)).has_open_turn();
-            if is_open() {
-                let run = watched.run.clone();
-                let is_over = |_: &str, _: &Value| !Books::keep(&team.events(&run)).has_open_turn();
-                watched.play_until(team, is_over);
-            }
+            watched.play_to_the_end(team);
         }
         let books = Books::keep(&team.events(&watched.run));
         books.check_all_ended();
         let run = team.show(&watched.run);
         books.check_snapshot(&run);
-        assert_eq!(run["status"], "completed", "{kill:?}");
-        assert_eq!(run["nodes"].as_object().unwrap().len(), 3, "{kill:?}");
-        assert_eq!(run["edges"].as_object().unwrap().len(), 1, "{kill:?}");
+        let mut state = lasting_state(team, &watched.run);
+        let expected = self.expected.clone().unwrap();
+        if ["phase DONE", "completed"].contains(&kill.at) {
+            // The last turn of a completed run is not repeated: its inputs wait for the next one.
+            state["inboxes"] = expected["inboxes"].clone();
+        }
+        assert_eq!(state, expected, "{kill:?}");
         team.check_event_file(&watched.run);
     }
 
@@ -344,12 +434,55 @@ impl WatchedRun {
         }
     }
 
+    /// Plays until the event at which the server is killed.
+    fn play_until_kill(&mut self, team: &Team, kill: Kill) {
+        let mut count = 0;
+        self.play_until(team, |name, _| {
+            count += usize::from(name == kill.at);
+            count == kill.nth
+        });
+    }
+
+    /// Plays until the run is completed and every turn has ended.
+    fn play_to_the_end(&mut self, team: &Team) {
+        self.play_until(team, |name, _| name == "completed");
+        // The lead completes the run in the middle of its turn.
+        let run = self.run.clone();
+        let is_over = || !Books::keep(&team.events(&run)).has_open_turn();
+        if !is_over() {
+            self.play_until(team, |_, _| is_over());
+        }
+    }
+
     /// Reads what the killed server had sent already: that, too, must be durable.
     fn read_rest(&mut self) {
         while let Some(event) = self.socket.next_event() {
             self.events.push(event);
         }
     }
+}
+
+/// What a run has come to, whatever happened on the way.
+fn lasting_state(team: &Team, run: &str) -> Value {
+    let shown = team.show(run);
+    let nodes = shown["nodes"].as_object().unwrap();
+    let alias = |id: &Value| nodes[text(id)]["alias"].clone();
+    let each = |field: &str| {
+        let values = nodes.values();
+        let rows = values.map(|node| (text(&node["alias"]).to_owned(), node[field].clone()));
+        rows.collect::<BTreeMap<String, Value>>()
+    };
+    let edges = shown["edges"].as_object().unwrap().values();
+    let ends = |edge: &Value| json!([alias(&edge["from"]), alias(&edge["to"]), edge["type"]]);
+    let approvals = team.get(&format!("/api/approvals?runId={run}"));
+    json!({
+        "status": shown["status"],
+        "phase": shown["phase"],
+        "nodes": each("status"),
+        "inboxes": each("inboxCount"),
+        "edges": edges.map(ends).collect::<Vec<Value>>(),
+        "approvals": approvals["approvals"],
+    })
 }
 
 /// Leaves half a frame behind the last one, as a write that was cut short does.

@@ -1,7 +1,11 @@
 //! A small team builds a feature: from an empty data directory to the changes in the user's files.
 //!
 //! The lead plans with a planner, lets two implementers build at the same time, is refused twice, and
-//! completes the run. One script plays all agents; a person answers what they ask.
+//! completes the run. One script plays all agents; a person answers what they ask. Programs of every
+//! protocol play it, and `programs` says what differs between them.
+
+mod programs;
+mod usage;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,14 +17,13 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use self::programs::{ACP, CODEX, GEMINI, JSONL, PTY, RAW, STREAM_JSON, command_of};
+pub(crate) use self::programs::{CLAUDE, StoryProgram};
 use crate::bookkeeping::Books;
 use crate::sandbox::Sandbox;
 use crate::team::event_socket::EventSocket;
-use crate::team::{Team, is_completion, is_turn_end, make_repository, name_of};
-
-/// What each turn of the script costs.
-const TURN_TOKENS: u64 = 110;
-const TURN_COST_USD: f64 = 0.01;
+use crate::team::replay::refresh_recording;
+use crate::team::{Answered, Team, is_completion, is_turn_end, make_repository, name_of};
 
 /// `check.sh` needs the work of both implementers, so it passes in neither worktree.
 const CHECK: &str = "#!/bin/sh
@@ -28,132 +31,6 @@ test -f a.txt || { echo a is missing; exit 1; }
 test -f b.txt || { echo b is missing; exit 1; }
 grep -q good b.txt || { echo b is bad; exit 1; }
 ";
-
-/// Both implementers write `both.txt`, so their work conflicts at first.
-const SCRIPT: &str = r#"
-[agent]
-usage = { input = 100, output = 10, cost = 0.01 }
-
-[[turn]]
-when = ["(orch) of run", "No new input came"]
-steps = [
-    { call = "ask_user", args = { question = "Shall we build it?" } },
-    { say = "I asked." },
-]
-
-[[turn]]
-when = ["(orch) of run", "PLEASE PLAN"]
-steps = [
-    { prompt_hash = "SANDBOX/orch.hash" },
-    { call = "send_handoff", args = { to = "planner", message = "PLAN IT" } },
-    { say = "The planner plans." },
-]
-
-[[turn]]
-when = ["(planner) of run", "PLAN IT"]
-steps = [
-    { write = "docs/plan.md", content = "first a, then b\n" },
-    { write = "src/x", content = "forbidden\n" },
-    { say = "The plan is made." },
-]
-
-[[turn]]
-when = ["(orch) of run", "The plan is made"]
-steps = [{ say = "A good plan." }]
-
-[[turn]]
-when = ["(orch) of run", "PLEASE BUILD"]
-steps = [
-    { call = "send_handoff", args = { to = "a", message = "BUILD A" } },
-    { call = "send_handoff", args = { to = "b", message = "BUILD B" } },
-    { say = "Both build." },
-]
-
-[[turn]]
-when = ["(a) of run", "BUILD A"]
-steps = [
-    { touch = "SANDBOX/a-runs" },
-    { wait_for_file = "SANDBOX/b-runs" },
-    { wait_for_file = "SANDBOX/other-runs" },
-    { call = "spawn_node", args = { label = "Refused", roleTemplate = "tester", alias = "refused" }, else = [
-        { think = "Then with another name." },
-    ] },
-    { call = "spawn_node", args = { label = "Helper", roleTemplate = "tester", alias = "helper", input = "HELP A", permissions = { cliPermissionsMode = "skip" } } },
-    { write = "a.txt", content = "a\n" },
-    { write = "both.txt", content = "of a\n" },
-    { say = "a is built." },
-]
-
-[[turn]]
-when = ["(helper) of run", "HELP A"]
-steps = [{ say = "I helped." }]
-
-[[turn]]
-when = ["(a) of run", "I helped"]
-steps = [{ say = "Thanks." }]
-
-[[turn]]
-when = ["(b) of run", "BUILD B"]
-steps = [
-    { touch = "SANDBOX/b-runs" },
-    { wait_for_file = "SANDBOX/a-runs" },
-    { run = "echo original", ask = true },
-    { run = "touch denied.txt", ask = true },
-    { run = "true test", ask = true },
-    { run = "true test again", ask = true },
-    { run = "true test; touch chained.txt", ask = true },
-    { write = "b.txt", content = "bad\n" },
-    { write = "both.txt", content = "of b\n" },
-    { say = "b is built." },
-]
-
-[[turn]]
-when = ["(other) of run"]
-steps = [
-    { touch = "SANDBOX/other-runs" },
-    { wait_for_file = "SANDBOX/a-runs" },
-    { say = "Another run works too." },
-]
-
-[[turn]]
-when = ["(orch) of run", "a is built", "b is built"]
-steps = [
-    { call = "complete_run", args = { summary = "Both are built", ok = true }, else = [
-        { call = "send_handoff", args = { to = "b", message = "END THE CONFLICT" } },
-    ] },
-    { say = "Not yet." },
-]
-
-[[turn]]
-when = ["(b) of run", "END THE CONFLICT"]
-steps = [
-    { delete = "both.txt" },
-    { say = "The conflict is gone." },
-]
-
-[[turn]]
-when = ["(orch) of run", "The conflict is gone"]
-steps = [
-    { call = "complete_run", args = { summary = "It fits", ok = true }, else = [
-        { call = "send_handoff", args = { to = "b", message = "MAKE IT GOOD" } },
-    ] },
-    { say = "Not quite." },
-]
-
-[[turn]]
-when = ["(b) of run", "MAKE IT GOOD"]
-steps = [
-    { write = "b.txt", content = "good\n" },
-    { say = "b is good now." },
-]
-
-[[turn]]
-when = ["(orch) of run", "b is good now"]
-steps = [
-    { call = "complete_run", args = { summary = "It works", ok = true } },
-    { say = "All done." },
-]
-"#;
 
 #[test]
 fn nothing_opens_without_the_token() {
@@ -203,6 +80,7 @@ fn ask(address: &str, path: &str, headers: &[(&str, &str)]) -> (u16, String) {
 
 /// The run of the story and its nodes.
 pub(crate) struct Story {
+    program: &'static StoryProgram,
     pub(crate) run: String,
     orch: String,
     planner: String,
@@ -215,8 +93,8 @@ pub(crate) struct Story {
 }
 
 /// Starts a server whose agents play the story in a repository with a failing test.
-pub(crate) fn start_story() -> Team {
-    let team = Team::start(SCRIPT);
+pub(crate) fn start_story(program: &StoryProgram) -> Team {
+    let team = Team::start_with(&program.script(), |sandbox| program.configure(sandbox));
     fs::write(team.work().join("check.sh"), CHECK).unwrap();
     make_repository(&team.work());
     team
@@ -225,7 +103,7 @@ pub(crate) fn start_story() -> Team {
 impl Story {
     /// Creates the run and its team. The run is paused meanwhile: a quiet run in AUTO mode would
     /// prompt its lead before the others are there.
-    pub(crate) fn prepare(team: &Team) -> Self {
+    pub(crate) fn prepare(team: &Team, program: &'static StoryProgram) -> Self {
         let run = team.new_run(json!({
             "goal": "Make the check pass\nwith a and b", "mode": "AUTO", "globalMode": "PLANNING",
             "verify": ["sh check.sh"], "limits": {"fanInMs": 20},
@@ -237,7 +115,7 @@ impl Story {
                 .as_object_mut()
                 .unwrap()
                 .extend(more.as_object().unwrap().clone());
-            team.add_node(&run, role, "claude", settings)
+            team.add_node(&run, role, &program.provider_of(alias), settings)
         };
         let orch = add("orchestrator", "orch", json!({"wakeOn": "all"}));
         let planner = add("planner", "planner", json!({}));
@@ -249,9 +127,11 @@ impl Story {
         let b = add("implementer", "b", json!({}));
         add("reviewer", "reviewer", json!({}));
         let other_run = team.new_run(json!({}));
-        team.add_node(&other_run, "reviewer", "codex", json!({"alias": "other"}));
+        let provider = program.provider_of("other");
+        team.add_node(&other_run, "reviewer", &provider, json!({"alias": "other"}));
         let socket = team.watch(&run, 0);
         Self {
+            program,
             run,
             orch,
             planner,
@@ -281,23 +161,53 @@ impl Story {
     /// What the person decides about a call. The question of the lead stays open.
     fn decide(&self, team: &Team, requested: &Value) {
         let call = requested["tool"]["args"].to_string();
-        let answer = if call.contains("original") {
-            self.check_blocked(team, requested);
-            json!({"status": "modified", "modifiedArgs": {"command": "echo changed"}})
-        } else if call.contains("denied.txt") {
-            json!({"status": "denied", "reason": "not that file"})
-        } else if call.contains("chained.txt") {
-            json!({"status": "denied", "reason": "no chains"})
-        } else if call.contains("true test") {
-            json!({"status": "approved", "scope": "run"})
-        } else if call.contains("refused") {
-            json!({"status": "denied", "reason": "no refused helpers"})
-        } else if call.contains("helper") {
-            json!({"status": "approved"})
-        } else {
-            return;
+        let deny = |reason: &str| {
+            team.resolve(requested, &json!({"status": "denied", "reason": reason}));
         };
-        team.resolve(requested, &answer);
+        let approve = || team.resolve(requested, &json!({"status": "approved"}));
+        if call.contains("original") {
+            self.check_blocked(team, requested);
+            self.change_command(team, requested);
+        } else if call.contains("denied.txt") {
+            deny("not that file");
+        } else if call.contains("chained.txt") {
+            deny("no chains");
+        } else if call.contains("true test again") {
+            approve();
+        } else if call.contains("true test") {
+            self.allow_for_run(team, requested);
+        } else if call.contains("refused") {
+            deny("no refused helpers");
+        } else if call.contains("helper") {
+            approve();
+        }
+    }
+
+    /// Approves a command with other arguments. If the program takes none, the answer is refused and
+    /// the approval stays open.
+    fn change_command(&self, team: &Team, requested: &Value) {
+        let changed = changed_arguments(&requested["tool"]["args"]);
+        let modified = json!({"status": "modified", "modifiedArgs": changed});
+        if self.program.takes_other_arguments() {
+            team.resolve(requested, &modified);
+        } else {
+            let refused = answer(team, requested, &modified);
+            assert_eq!(refused.status, 422, "{}", refused.body);
+            team.resolve(requested, &json!({"status": "approved"}));
+        }
+    }
+
+    /// Approves a command and all that are like it. If no rule can be made of the call, the answer is
+    /// refused and the approval stays open.
+    fn allow_for_run(&self, team: &Team, requested: &Value) {
+        let always = json!({"status": "approved", "scope": "run"});
+        if self.program.makes_rules() {
+            team.resolve(requested, &always);
+        } else {
+            let refused = answer(team, requested, &always);
+            assert_eq!(refused.status, 422, "{}", refused.body);
+            team.resolve(requested, &json!({"status": "approved"}));
+        }
     }
 
     /// A node that waits for a decision is blocked, and the person sees why.
@@ -368,11 +278,74 @@ impl Story {
     }
 }
 
+/// Answers an approval, and returns what the server says.
+fn answer(team: &Team, requested: &Value, body: &Value) -> Answered {
+    let id = requested["approvalId"].as_str().unwrap();
+    team.request("POST", &format!("/api/approvals/{id}/resolve"), Some(body))
+}
+
+/// The arguments of a command with another command in them.
+fn changed_arguments(args: &Value) -> Value {
+    let mut changed = args.clone();
+    for argument in changed.as_object_mut().unwrap().values_mut() {
+        if argument == "echo original" {
+            *argument = "echo changed".into();
+        }
+    }
+    changed
+}
+
 #[test]
-fn a_team_plans_builds_verifies_and_lands_a_feature() {
-    let team = start_story();
+fn a_team_of_claude_plans_builds_verifies_and_lands_a_feature() {
+    let PlayedStory { team, run } = play_and_check(&CLAUDE);
+    refresh_recording(&team, &run, "story-a");
+}
+
+#[test]
+fn a_team_of_codex_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&CODEX);
+}
+
+#[test]
+fn a_team_of_gemini_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&GEMINI);
+}
+
+#[test]
+fn a_team_over_acp_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&ACP);
+}
+
+#[test]
+fn a_team_over_stream_json_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&STREAM_JSON);
+}
+
+#[test]
+fn a_team_over_jsonl_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&JSONL);
+}
+
+#[test]
+fn a_team_of_raw_programs_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&RAW);
+}
+
+#[test]
+fn a_team_in_terminals_plans_builds_verifies_and_lands_a_feature() {
+    play_and_check(&PTY);
+}
+
+/// The server after the story, and the story's run.
+struct PlayedStory {
+    team: Team,
+    run: String,
+}
+
+fn play_and_check(program: &'static StoryProgram) -> PlayedStory {
+    let team = start_story(program);
     let mine = git_state(&team.work());
-    let mut story = Story::prepare(&team);
+    let mut story = Story::prepare(&team, program);
     check_identity(&team, &story);
     story.plan(&team);
     check_first_prompt(&team, &story);
@@ -390,9 +363,13 @@ fn a_team_plans_builds_verifies_and_lands_a_feature() {
         "the user's repository is as it was"
     );
     check_completion(&team, &story);
-    check_usage(&team, &story);
+    usage::check_usage(&team, &story);
     check_apply(&team, &story);
     team.check_event_file(&story.run);
+    PlayedStory {
+        team,
+        run: story.run,
+    }
 }
 
 /// What git says about the user's own state.
@@ -426,7 +403,8 @@ fn check_identity(team: &Team, story: &Story) {
         (&json!("AUTO"), &json!("PLANNING"))
     );
     for node in run["nodes"].as_object().unwrap().values() {
-        assert_eq!(node["permissions"]["cliPermissionsMode"], "gated", "{node}");
+        let mode = &node["permissions"]["cliPermissionsMode"];
+        assert_eq!(mode, story.program.permission_mode(), "{node}");
     }
     let lead = &run["nodes"][&story.orch];
     assert_eq!(lead["capabilities"]["spawnNodes"], true);
@@ -494,7 +472,7 @@ fn check_plan(team: &Team, story: &Story) {
     );
 }
 
-/// Changed modes reach the next prompt, which is still a delta.
+/// Changed modes reach the next prompt, which is still a delta where the program keeps its session.
 fn check_modes(team: &Team, story: &Story) {
     let changed = story
         .events
@@ -513,17 +491,25 @@ fn check_modes(team: &Team, story: &Story) {
         .iter()
         .find(|blocks| blocks["task"].to_string().contains("PLEASE BUILD"));
     let build = build.unwrap();
-    assert_eq!(build["kind"], "delta");
+    let kind = if story.program.keeps_session {
+        "delta"
+    } else {
+        "full"
+    };
+    assert_eq!(build["kind"], kind);
     assert_ne!(build["mode"], blocks[0]["mode"]);
     assert_eq!(build["role"], blocks[0]["role"]);
 }
 
 /// Changed arguments reach the program, a denied call fails alone, and a rule answers what it covers.
 fn check_commands(story: &Story) {
+    if !story.program.asks() {
+        return;
+    }
     let calls: BTreeMap<String, &Value> = story
         .events_of(&story.b)
         .filter(|event| event["type"] == "tool.proposed")
-        .filter_map(|event| Some((event["tool"]["args"]["command"].as_str()?.to_owned(), event)))
+        .filter_map(|event| Some((command_of(&event["tool"])?.to_owned(), event)))
         .collect();
     let outcome = |command: &str| {
         let id = &calls[command]["tool"]["id"];
@@ -534,10 +520,13 @@ fn check_commands(story: &Story) {
     };
     let changed = outcome("echo original");
     assert_eq!(changed["result"]["ok"], true, "{changed}");
-    assert!(
-        changed["result"]["output"].to_string().contains("changed"),
-        "{changed}"
-    );
+    let expected = if story.program.takes_other_arguments() {
+        "changed"
+    } else {
+        "original"
+    };
+    let output = changed["result"]["output"].as_str().unwrap();
+    assert_eq!(output.trim(), expected, "{changed}");
     for (command, ok) in [
         ("touch denied.txt", false),
         ("true test", true),
@@ -546,18 +535,23 @@ fn check_commands(story: &Story) {
     ] {
         assert_eq!(outcome(command)["result"]["ok"], ok, "{command}");
     }
-    let asked: Vec<&Value> = story
+    let asked: Vec<&str> = story
         .events_of(&story.b)
         .filter(|event| event["type"] == "approval.requested")
-        .map(|event| &event["tool"]["args"]["command"])
+        .filter_map(|event| command_of(&event["tool"]))
         .collect();
-    let expected = [
+    let mut expected = vec![
         "echo original",
         "touch denied.txt",
         "true test",
+        "true test again",
         "true test; touch chained.txt",
     ];
-    assert_eq!(asked, expected, "the rule answers `true test again` alone");
+    if story.program.makes_rules() {
+        // The rule answers this one.
+        expected.retain(|command| *command != "true test again");
+    }
+    assert_eq!(asked, expected);
 }
 
 /// A node that does not lead asks before it spawns, whatever its settings say, and its child is no
@@ -582,7 +576,9 @@ fn check_spawn(team: &Team, story: &Story) {
         .find(|node| node["alias"] == "helper")
         .unwrap();
     assert_eq!(child["parentId"], story.a.as_str());
-    assert_eq!(child["permissions"]["cliPermissionsMode"], "gated");
+    // It asked for `skip`, and its parent is gated where the program can ask.
+    let mode = &child["permissions"]["cliPermissionsMode"];
+    assert_eq!(mode, story.program.permission_mode());
     let mut envelopes = story
         .events
         .iter()
@@ -733,59 +729,6 @@ fn check_completion(team: &Team, story: &Story) {
     }
     let reports = team.artifacts_of(&story.run, &story.orch, "report");
     assert_eq!(reports.len(), 3, "{reports:#?}");
-}
-
-/// What the nodes used is what the agents reported, and every part of it has a cause.
-fn check_usage(team: &Team, story: &Story) {
-    let events = team.events(&story.run);
-    let completed = events
-        .iter()
-        .filter(|event| event["status"] == "turn.completed")
-        .count();
-    let completed = u32::try_from(completed).unwrap();
-    let run = team.show(&story.run);
-    let tokens = |usage: &Value| usage["totalTokens"].as_u64().unwrap();
-    let nodes = run["nodes"].as_object().unwrap();
-    let of_nodes: u64 = nodes.values().map(|node| tokens(&node["usage"])).sum();
-    assert_eq!(tokens(&run["usage"]), of_nodes);
-    assert_eq!(of_nodes, u64::from(completed) * TURN_TOKENS);
-    let reported: Vec<&Value> = events
-        .iter()
-        .filter(|event| event["type"] == "telemetry.usage")
-        .collect();
-    let cost: f64 = reported
-        .iter()
-        .map(|event| event["costUsd"].as_f64().unwrap())
-        .sum();
-    let expected = run["usage"]["costUsd"].as_f64().unwrap();
-    assert!((cost - expected).abs() < 1e-6, "{cost} {expected}");
-    assert!(
-        (cost - f64::from(completed) * TURN_COST_USD).abs() < 1e-6,
-        "{cost}"
-    );
-    let inputs: Vec<&Value> = events
-        .iter()
-        .filter_map(|event| match event["type"].as_str()? {
-            "message.user" => Some(&event["message"]["id"]),
-            "handoff.sent" => Some(&event["envelope"]["id"]),
-            _ => None,
-        })
-        .collect();
-    let without: Vec<&&Value> = reported
-        .iter()
-        .filter(|event| event["cause"].is_null())
-        .collect();
-    assert_eq!(
-        without.len(),
-        1,
-        "only the automatic turn has no cause: {without:#?}"
-    );
-    let causes = reported.iter().filter(|event| !event["cause"].is_null());
-    assert!(
-        causes
-            .clone()
-            .all(|event| inputs.contains(&&event["cause"]))
-    );
 }
 
 /// What was verified lands in the user's directory, once.

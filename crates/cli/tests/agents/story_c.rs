@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::bookkeeping::Books;
-use crate::story_a::{Story, start_story};
+use crate::story_a::{CLAUDE, Story, start_story};
 use crate::story_b::{play_trouble, start_trouble};
 use crate::team::contract::EVENT_TYPES;
 use crate::team::event_socket::{EventSocket, Place};
@@ -94,8 +94,8 @@ fn lasting_state(team: &Team, run: &str) -> Value {
 
 #[test]
 fn every_type_of_event_happens() {
-    let team = start_story();
-    let mut events = Story::prepare(&team).play(&team);
+    let team = start_story(&CLAUDE);
+    let mut events = Story::prepare(&team, &CLAUDE).play(&team);
     let team = start_trouble();
     events.extend(play_trouble(&team));
     let seen: BTreeSet<&str> = events

@@ -8,6 +8,8 @@
 pub(crate) mod contract;
 #[path = "event_socket.rs"]
 pub(crate) mod event_socket;
+#[path = "replay.rs"]
+pub(crate) mod replay;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -81,6 +83,17 @@ impl Team {
         team
     }
 
+    /// Starts a demo. It makes its directory in `tmp` of the sandbox.
+    pub(crate) fn start_demo() -> Self {
+        let sandbox = Sandbox::new();
+        fs::create_dir(sandbox.path("tmp")).unwrap();
+        let mut command = sandbox.command(&["up", "--demo", "--no-auth", "--json"]);
+        command.env("TMPDIR", sandbox.path("tmp"));
+        command.env("PATH", std::env::var_os("PATH").unwrap());
+        let server = Some(ServerProcess::start(&mut command));
+        Self { sandbox, server }
+    }
+
     /// Starts the server, again if it was running.
     pub(crate) fn restart(&mut self) {
         let command = self.sandbox.command(&UP);
@@ -96,16 +109,19 @@ impl Team {
     }
 
     fn restart_as(&mut self, mut command: std::process::Command) {
+        self.check_replay();
         self.server = None;
         let config = self.sandbox.path("config.toml");
         command.args(["--no-auth", "--config"]).arg(config);
         command.env("PATH", std::env::var_os("PATH").unwrap());
         command.env("GIT_CONFIG_NOSYSTEM", "1");
         self.server = Some(ServerProcess::start(&mut command));
+        self.check_replay();
     }
 
     /// Asks the server to end, and waits until it has.
     pub(crate) fn terminate(&mut self) {
+        self.check_replay();
         let server = self.server.take().unwrap();
         assert!(server.terminate().success());
     }
@@ -113,6 +129,13 @@ impl Team {
     /// Kills the server as a power failure would.
     pub(crate) fn kill(&mut self) {
         self.server = None;
+    }
+
+    /// A replay of every run's log gives what the server shows, if a server runs.
+    fn check_replay(&self) {
+        if self.server.is_some() {
+            replay::check_all_runs(self);
+        }
     }
 
     pub(crate) fn work(&self) -> PathBuf {
@@ -358,6 +381,15 @@ impl Team {
     }
 }
 
+impl Drop for Team {
+    /// Every test ends with the check, unless it has failed already: its own message must stay.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.check_replay();
+        }
+    }
+}
+
 /// The lines of the configuration for the scripted agent under this name.
 pub(crate) fn provider(sandbox: &Sandbox, name: &str, protocol: Option<&str>) -> String {
     let agent = sandbox.path("turnkeep-agent-script");
@@ -368,8 +400,14 @@ pub(crate) fn provider(sandbox: &Sandbox, name: &str, protocol: Option<&str>) ->
         writeln!(text, "protocol = \"{protocol}\"").unwrap();
         args.extend(["--protocol".to_owned(), protocol.to_owned()]);
     }
+    if protocol == Some("acp") {
+        // `gemini` is the other program that speaks ACP; this one shows the arguments of its calls.
+        args.push("acp".to_owned());
+    }
     if protocol == Some("stream-json") {
-        // A program of the user gets the address and the token in its environment.
+        // A program of the user gets no arguments from the server, so its own make it ask.
+        args.extend(["--permission-prompt-tool", "stdio"].map(str::to_owned));
+        // It gets the address and the token in its environment.
         let server = json!({
             "type": "http", "url": "${TURNKEEP_MCP_URL}",
             "headers": {"Authorization": "Bearer ${TURNKEEP_MCP_TOKEN}"},
