@@ -199,6 +199,7 @@ fn what_a_part_installs_is_said_first_and_other_parts_needs_are_not() {
     assert_eq!(
         announced("ui"),
         "Debian packages, system-wide: gcc libc6-dev chromium; \
+         npm packages of the TypeScript client, into clients/ts/node_modules; \
          npm packages of the web UI, into ui/node_modules"
     );
     assert_eq!(
@@ -237,10 +238,10 @@ fn a_run_that_cannot_install_what_it_needs_has_its_totals_too() {
 }
 
 /// An npm that installs and builds at once, and tests with 3 passes.
-const NPM: &str = "case $1 in
-    ci) mkdir -p ui/node_modules; touch ui/node_modules/.package-lock.json ;;
+const NPM: &str = r#"case $1 in
+    ci) mkdir -p "$3/node_modules"; touch "$3/node_modules/.package-lock.json" ;;
     run) case $4 in build) mkdir -p ui/dist; touch ui/dist/index.html ;; *) echo ' Tests  3 passed' ;; esac ;;
-esac";
+esac"#;
 
 /// What npm was called with.
 fn npm_calls(run: &Run) -> Vec<&str> {
@@ -296,9 +297,10 @@ fn the_part_of_the_ui_builds_it_and_counts_both_kinds_of_tests() {
     let machine = Machine::new("ui");
     machine.stub("npm", NPM);
     let run = machine.run(&["test", "ui"]);
-    let parts = ["ci --prefix ui", "run --prefix ui build"];
+    let installs = ["ci --prefix clients/ts", "ci --prefix ui"];
+    let build = ["run --prefix ui build"];
     let tests = ["run --prefix ui check", "run --prefix ui e2e"];
-    assert_eq!(npm_calls(&run), [parts, tests].concat());
+    assert_eq!(npm_calls(&run), [&installs[..], &build, &tests].concat());
     run.ends_with("6 passed, 0 failed", 0);
 }
 

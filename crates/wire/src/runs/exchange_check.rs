@@ -156,6 +156,7 @@ mod tests {
 
     use super::*;
 
+    #[expect(clippy::needless_pass_by_value, reason = "literals read better")]
     fn check(method: &str, path: &str, body: Value, status: u16, answer: Value) -> bool {
         let body = Some(&body);
         let answer = &answer;

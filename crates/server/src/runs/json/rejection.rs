@@ -46,7 +46,9 @@ impl From<Rejection> for ApiError {
                 .with("path", "nodeId")
                 .with("nodes", names),
             Rejection::AliasTaken(_) => error(ErrorCode::Conflict).with("path", "alias"),
-            Rejection::BadName { field, .. } => error(ErrorCode::BadRequest).with("path", field),
+            Rejection::BadName { field, .. } | Rejection::Empty(field) => {
+                error(ErrorCode::BadRequest).with("path", field)
+            }
             Rejection::BadAlias(_) => error(ErrorCode::BadRequest).with("path", "alias"),
             Rejection::TooManyNodes(limit) | Rejection::TooDeep(limit) => {
                 error(ErrorCode::Conflict).with("limit", limit)
@@ -60,7 +62,6 @@ impl From<Rejection> for ApiError {
             Rejection::TooLarge { bytes, max, .. } => error(ErrorCode::TooLarge)
                 .with("limit", max as u64)
                 .with("actual", bytes as u64),
-            Rejection::Empty(field) => error(ErrorCode::BadRequest).with("path", field),
             Rejection::NoSuchQuestion(id) => {
                 error(ErrorCode::Conflict).with("replyTo", id.to_string())
             }
@@ -75,8 +76,8 @@ impl From<Rejection> for ApiError {
             | Rejection::PromptSent
             | Rejection::NothingToRetry
             | Rejection::NotVerifying
-            | Rejection::NoPermissionAsked => error(ErrorCode::Conflict),
-            Rejection::CannotVerify(_) => error(ErrorCode::Conflict),
+            | Rejection::NoPermissionAsked
+            | Rejection::CannotVerify(_) => error(ErrorCode::Conflict),
         }
     }
 }

@@ -290,7 +290,7 @@ async fn a_reset_is_typed_and_marked_and_the_next_prompt_is_whole() {
     assert_eq!(desk.count(is_full).await, 2);
 
     let store = desk.server.store.clone();
-    let mut contexts = store.contexts(None).into_iter();
+    let mut contexts = store.contexts(None);
     let of_node = contexts.find(|context| context.labels.get("turnkeep.node") == Some(&node));
     let turns = store.last(of_node.unwrap().id, 100).unwrap();
     let texts = turns.iter().filter_map(|turn| {
