@@ -18,7 +18,7 @@ use crate::shared::Shared;
 
 /// How long a request waits for a demo that is being filled. Filling takes a few seconds, or much
 /// longer on a busy machine. The web UI gives up after two minutes.
-const FILL_MAX: Duration = Duration::from_secs(90);
+const FILL_MAX: Duration = Duration::from_secs(110);
 
 /// The things of this demo, once it is filled; 404 on every other server.
 #[utoipa::path(get, path = "/v1/demo", tag = "server",

@@ -45,7 +45,7 @@ pub(crate) fn is_report(artifact: &Artifact) -> bool {
 }
 
 /// Whether the run passed its newest verification on exactly this tree. Later verifications of other
-/// trees, and those of gates, say nothing about it.
+/// trees, and those of gates, say nothing about it. Nor does one without commands: it checked nothing.
 pub(super) async fn was_verified(handle: &Arc<RunHandle>, tree: &str) -> Result<bool, RunError> {
     let mut reports = handle.read(|run| {
         let artifacts = run
@@ -59,7 +59,8 @@ pub(super) async fn was_verified(handle: &Arc<RunHandle>, tree: &str) -> Result<
         let bytes = handle.read_blob(artifact.content).await?;
         let report: Value = serde_json::from_slice(&bytes).unwrap_or_default();
         if report["scope"] != ReportScope::Node.word() && report["tree"] == tree {
-            return Ok(report["ok"] == true);
+            let ran = report["commands"].as_array().map_or(0, Vec::len);
+            return Ok(report["ok"] == true && ran > 0);
         }
     }
     Ok(false)

@@ -141,29 +141,30 @@ struct Waiting {
     stalled_node: String,
 }
 
-/// Reads events until an approval and a question are open and a node has stalled. The script lets
-/// the stall come last.
+/// Reads events until an approval and a question are open and a node has stalled. Three agents cause
+/// them, so they come in any order.
 async fn follow_until_waiting(events: &mut RunEvents) -> Result<Waiting> {
-    let (mut approval_node, mut has_question) = (None, false);
+    let (mut approval_node, mut has_question, mut stalled_node) = (None, false, None);
     while let Some(event) = events.next().await? {
         let event = event.json;
         let node = text_of(&event, "nodeId").to_owned();
         match text_of(&event, "type") {
             "approval.requested" if text_of(&event, "kind") == "question" => has_question = true,
             "approval.requested" => approval_node = Some(node),
-            "run.stalled" => {
-                let approval_node = approval_node.filter(|_| has_question);
-                let approval_node = approval_node.context("the run stalled too early")?;
-                return Ok(Waiting {
-                    approval_node,
-                    stalled_node: node,
-                });
-            }
+            "run.stalled" => stalled_node = Some(node),
             "turn.status" if text_of(&event, "status") == "turn.failed" => {
                 let detail = text_of(&event, "detail");
                 return Failure::new(format!("an agent failed: {detail}")).fail();
             }
             _ => {}
+        }
+        if let (Some(approval_node), Some(stalled_node), true) =
+            (&approval_node, &stalled_node, has_question)
+        {
+            return Ok(Waiting {
+                approval_node: approval_node.clone(),
+                stalled_node: stalled_node.clone(),
+            });
         }
     }
     Failure::new("the run was deleted").fail()
