@@ -19,6 +19,7 @@ use turnkeep_runtime::artifact::Artifact;
 use turnkeep_runtime::edge::Edge;
 use turnkeep_runtime::node::{BlockReason, Node};
 use turnkeep_runtime::usage::Usage;
+use turnkeep_runtime::words::PausedReason;
 use turnkeep_runtime::{Event, Run, record};
 use turnkeep_types::{BlobHash, ContextId, Timestamp};
 use turnkeep_wire::json::{Hash, Time};
@@ -262,7 +263,7 @@ fn run_fields(run: &Run) -> Value {
     json!({
         "id": live.id.to_string(),
         "status": live.status.word(),
-        "pausedReason": live.paused_reason.map(|reason| reason.word()),
+        "pausedReason": live.paused_reason.map(PausedReason::word),
         "phase": live.phase.word(),
         "mode": live.mode.word(),
         "globalMode": live.global_mode.word(),

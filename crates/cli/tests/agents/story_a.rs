@@ -17,7 +17,9 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use self::programs::{ACP, CODEX, GEMINI, JSONL, PTY, RAW, STREAM_JSON, command_of};
+use self::programs::{
+    ACP, CODEX, GEMINI, JSONL, PTY, RAW, STREAM_JSON, command_of, provider_tables,
+};
 pub(crate) use self::programs::{CLAUDE, StoryProgram};
 use crate::bookkeeping::Books;
 use crate::sandbox::Sandbox;
@@ -94,7 +96,7 @@ pub(crate) struct Story {
 
 /// Starts a server whose agents play the story in a repository with a failing test.
 pub(crate) fn start_story(program: &StoryProgram) -> Team {
-    let team = Team::start_with(&program.script(), |sandbox| program.configure(sandbox));
+    let team = Team::start_with(&program.script(), provider_tables);
     fs::write(team.work().join("check.sh"), CHECK).unwrap();
     make_repository(&team.work());
     team

@@ -54,7 +54,8 @@ pub(super) async fn fill_demo(
         app,
         "Filling the demo: a history, a ledger, a shared terminal, and a team of agents.",
     );
-    let filled = fill_parts(directory, local).await;
+    // Boxed: the parts are filled at once, and together their state is large.
+    let filled = Box::pin(fill_parts(directory, local)).await;
     let things = filled.things();
     local.offer_demo(things.clone());
     if app.out.is_json() {

@@ -102,6 +102,16 @@ pub(super) const PTY: StoryProgram = StoryProgram {
 /// script in a file, so each of them needs a provider of its own.
 const NODES: [&str; 7] = ["orch", "planner", "a", "b", "reviewer", "helper", "other"];
 
+/// The configuration of the providers that not every server has.
+pub(super) fn provider_tables(sandbox: &Sandbox) -> String {
+    let mut text = provider(sandbox, PTY.name, Some("pty"));
+    for alias in NODES {
+        let name = RAW.provider_of(alias);
+        write!(text, "{}", provider(sandbox, &name, Some("raw"))).unwrap();
+    }
+    text
+}
+
 impl StoryProgram {
     /// Whether a person decides about its commands.
     pub(super) fn asks(&self) -> bool {
@@ -134,16 +144,6 @@ impl StoryProgram {
         } else {
             self.name.to_owned()
         }
-    }
-
-    /// The configuration of the providers that not every server has.
-    pub(super) fn configure(&self, sandbox: &Sandbox) -> String {
-        let mut text = provider(sandbox, PTY.name, Some("pty"));
-        for alias in NODES {
-            let name = RAW.provider_of(alias);
-            write!(text, "{}", provider(sandbox, &name, Some("raw"))).unwrap();
-        }
-        text
     }
 
     /// The script, without what the program cannot do.

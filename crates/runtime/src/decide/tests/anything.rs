@@ -10,7 +10,7 @@ use super::legal_moves::{
     ANSWERS, CLAIM_PROBLEMS, NODE_COMMANDS, STATUS_AFTER_RESTART, STATUS_REQUESTS, VERIFY_REQUESTS,
     cell, cells,
 };
-use super::model::Model;
+use super::model::{Model, ModelNode, ModelTurn};
 use super::*;
 use crate::ids::{EdgeId, RuleId};
 
@@ -256,7 +256,7 @@ impl<'a> Game<'a> {
         }
         let problems = self.look_up(CLAIM_PROBLEMS, self.model.phase, self.model.status);
         let problems: usize = problems.parse().unwrap();
-        let unread = nodes.iter().any(|node| node.has_waiting_chat());
+        let unread = nodes.iter().any(ModelNode::has_waiting_chat);
         match problems + usize::from(unread) {
             0 => Ok(()),
             count => Err(Rejection::NotComplete(vec![String::new(); count])),
@@ -438,9 +438,10 @@ fn ask_for_permission(game: &mut Game<'_>, dice: &mut Dice) {
         .model
         .node(node)
         .is_some_and(|node| node.takes_other_args);
-    let args = match takes_other_args && dice.one_in(3) {
-        true => json!({"url": "http://localhost"}),
-        false => json!({"cmd": command}),
+    let args = if takes_other_args && dice.one_in(3) {
+        json!({"url": "http://localhost"})
+    } else {
+        json!({"cmd": command})
     };
     let has_rule = game.model.rules.values().any(|rule| args["cmd"] == **rule);
     let permission = Permission {
@@ -569,9 +570,10 @@ fn call_any_tool(game: &mut Game<'_>, dice: &mut Dice) {
                 bidirectional: None,
             };
             let caller = game.model.node(target.node);
-            let allowed = match caller.is_some_and(|caller| caller.may_spawn) {
-                true => game.predict_ends(other, to),
-                false => Err(Rejection::MayNotSpawn),
+            let allowed = if caller.is_some_and(|caller| caller.may_spawn) {
+                game.predict_ends(other, to)
+            } else {
+                Err(Rejection::MayNotSpawn)
             };
             (OrchestrationCall::CreateEdge(edge), allowed)
         }
@@ -713,9 +715,10 @@ fn act_on_node(game: &mut Game<'_>, dice: &mut Dice) {
         "retry",
     ][dice.below(7)];
     let expect = game.predict(row, target).unwrap();
-    let inbox = match dice.one_in(2) {
-        true => ResetInbox::Clear,
-        false => ResetInbox::Keep,
+    let inbox = if dice.one_in(2) {
+        ResetInbox::Clear
+    } else {
+        ResetInbox::Keep
     };
     let mut settings = node_settings("renamed", "implementer");
     if let Some(node) = game.scenario.run.live.node(id) {
@@ -737,7 +740,7 @@ fn act_on_node(game: &mut Game<'_>, dice: &mut Dice) {
         (_, None) => {}
         ("delete", Some(())) => assert!(node.is_none()),
         _ if stops => {
-            let stage = node.unwrap().turn.as_ref().map(|open| open.stage());
+            let stage = node.unwrap().turn.as_ref().map(ModelTurn::stage);
             assert!(["unsent", "stopping"].contains(&stage.unwrap()));
         }
         _ => assert!(node.is_some()),

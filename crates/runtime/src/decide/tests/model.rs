@@ -36,6 +36,10 @@ pub(super) struct Model {
 }
 
 /// What the log says about a node.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own that the log states"
+)]
 #[derive(Debug)]
 pub(super) struct ModelNode {
     pub(super) id: NodeId,

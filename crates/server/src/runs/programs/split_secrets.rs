@@ -34,7 +34,7 @@ pub(super) fn mask_split_secrets(content: Bytes, secrets: &Secrets) -> Bytes {
     if masked.is_empty() {
         return content;
     }
-    Bytes::from(cut_fields(&content, &fields, masked))
+    Bytes::from(cut_fields(&content, &fields, &masked))
 }
 
 /// Masks a text. Returns whether it had a secret.
@@ -61,7 +61,7 @@ fn join_fields(content: &[u8], fields: &FieldHasher) -> FieldTexts {
 }
 
 /// The lines with the pieces of the masked texts in them.
-fn cut_fields(content: &[u8], fields: &FieldHasher, masked: FieldTexts) -> Vec<u8> {
+fn cut_fields(content: &[u8], fields: &FieldHasher, masked: &FieldTexts) -> Vec<u8> {
     let mut rests: HashMap<u64, &str> = masked
         .iter()
         .map(|(field, text)| (*field, text.as_str()))

@@ -118,7 +118,7 @@ impl TurnLines {
         let file = self.file;
         let taken = std::mem::take(self);
         self.file = file;
-        (taken.turn == Some(turn)).then(|| TakenLines(taken))
+        (taken.turn == Some(turn)).then_some(TakenLines(taken))
     }
 
     fn into_content(self) -> Vec<u8> {
