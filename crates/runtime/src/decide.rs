@@ -17,6 +17,7 @@ mod gates;
 mod graph;
 mod handoffs;
 mod limits;
+mod long_texts;
 mod notes;
 mod output;
 mod prepare;

@@ -446,7 +446,7 @@ impl LiveRun {
     fn add_text(&mut self, event: &Event, text: &str) {
         self.note_output(event);
         if let Some(turn) = self.turn_mut(event) {
-            turn.unfinished_text.push_str(text);
+            turn.add_text(text);
         }
     }
 

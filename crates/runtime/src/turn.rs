@@ -68,6 +68,9 @@ pub enum TurnEnd {
 /// A turn remembers so many files that its calls have written.
 const WRITTEN_PATHS_MAX: usize = 10_000;
 
+/// A turn remembers so much of an answer that is not final yet. Its artifact must fit into the store.
+const UNFINISHED_BYTES_MAX: usize = 16 << 20;
+
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OpenTurn {
@@ -126,6 +129,14 @@ impl OpenTurn {
 }
 
 impl OpenTurn {
+    /// Adds a piece of the answer, unless the answer is too long already: the lines that the program
+    /// printed are kept anyway.
+    pub(crate) fn add_text(&mut self, text: &str) {
+        if self.unfinished_text.len() < UNFINISHED_BYTES_MAX {
+            self.unfinished_text.push_str(text);
+        }
+    }
+
     /// Remembers the files that a call has written.
     pub(crate) fn note_written(&mut self, call: &ToolCall) {
         for path in call.written_paths() {

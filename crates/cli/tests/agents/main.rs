@@ -18,6 +18,7 @@ mod kills;
 mod landing;
 mod line_calls;
 mod links;
+mod long_answers;
 mod no_commands;
 mod overlapping_writes;
 mod processes;

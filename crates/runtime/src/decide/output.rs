@@ -3,11 +3,10 @@
 //! Text, tools and progress belong to the open turn, and a late report of an ended turn is refused.
 //! The name of the session, usage and log lines hold for the node, so they are kept at any time.
 
-use bytes::Bytes;
 use serde_json::Value;
 
 use crate::fact::{Fact, TurnStep};
-use crate::ids::{AgentTurnId, ArtifactId, NodeId};
+use crate::ids::{AgentTurnId, NodeId};
 use crate::input::Input;
 use crate::node::Node;
 use crate::rejection::Rejection;
@@ -15,13 +14,13 @@ use crate::run::Run;
 use crate::tool::{OpenTool, ToolCall, ToolOutcome};
 use crate::turn::{TurnStage, shorten};
 use crate::usage::{Usage, UsageReport};
-use crate::words::{ArtifactKind, NodeStatus};
+use crate::words::NodeStatus;
 
-use super::draft::{ArtifactOwner, NewArtifact};
+use super::long_texts::{self, LongText};
 use super::{Decision, Draft, Surroundings, limits};
 
-/// An event has at most so much of a tool's output.
-const TOOL_OUTPUT_BYTES_MAX: usize = 32 << 10;
+/// An event has at most so much of what a tool printed.
+const TOOL_TEXT_BYTES_MAX: usize = 32 << 10;
 
 /// Something that a program printed.
 #[derive(Debug, Clone)]
@@ -158,15 +157,17 @@ fn record_in_turn(draft: &mut Draft<'_>, place: TurnPlace, output: Output) {
     match output {
         Output::Answer(text) => draft.record_in(node, turn, Fact::AnswerDelta(text)),
         Output::AnswerFinal(content) => {
-            let interrupted = false;
             let fact = Fact::AnswerFinal {
-                content,
-                interrupted,
+                content: long_texts::keep_answer(draft, place, content),
+                interrupted: false,
             };
             draft.record_in(node, turn, fact);
         }
         Output::Thinking(text) => draft.record_in(node, turn, Fact::ThinkingDelta(text)),
-        Output::ThinkingFinal(text) => draft.record_in(node, turn, Fact::ThinkingFinal(text)),
+        Output::ThinkingFinal(text) => {
+            let text = long_texts::keep_answer(draft, place, text);
+            draft.record_in(node, turn, Fact::ThinkingFinal(text));
+        }
         Output::ToolProposed {
             provider_id,
             name,
@@ -274,13 +275,18 @@ pub(super) fn complete_tool(
 ) {
     let began_at = open.started_at.unwrap_or(open.proposed_at);
     let duration_ms = draft.now().0.saturating_sub(began_at.0);
-    let kept = keep_output(draft, place, result.output);
+    let max = TOOL_TEXT_BYTES_MAX;
+    let mut keep = |text, name| long_texts::keep(draft, place, text, LongText { name, max });
+    let output = result.output.map(|text| keep(text, "tool-output.txt"));
+    let error = result.error.map(|text| keep(text, "tool-error.txt"));
+    let both = [&output, &error];
+    let artifact = both.into_iter().flatten().find_map(|kept| kept.artifact);
     let outcome = ToolOutcome {
         ok: result.ok,
-        output: kept.text,
-        truncated: kept.artifact.is_some(),
-        artifact: kept.artifact,
-        error: result.error,
+        truncated: artifact.is_some(),
+        artifact,
+        output: output.map(|kept| kept.text),
+        error: error.map(|kept| kept.text),
         duration_ms,
     };
     let tool = open.call.id;
@@ -289,38 +295,6 @@ pub(super) fn complete_tool(
         place.turn,
         Fact::ToolCompleted { tool, outcome },
     );
-}
-
-/// The output of a tool as its event has it.
-struct KeptOutput {
-    text: Option<String>,
-    /// Everything, if the text is only the beginning.
-    artifact: Option<ArtifactId>,
-}
-
-/// Cuts an output that is too long for an event, and keeps all of it as an artifact.
-fn keep_output(draft: &mut Draft<'_>, place: TurnPlace, output: Option<String>) -> KeptOutput {
-    let is_long = |text: &String| text.len() > TOOL_OUTPUT_BYTES_MAX;
-    let text = match output {
-        Some(text) if is_long(&text) => text,
-        text => {
-            let artifact = None;
-            return KeptOutput { text, artifact };
-        }
-    };
-    let end = text.floor_char_boundary(TOOL_OUTPUT_BYTES_MAX);
-    let beginning = text.get(..end).unwrap_or_default().to_owned();
-    let log = NewArtifact {
-        kind: ArtifactKind::Log,
-        name: "tool-output.txt",
-        content: Bytes::from(text),
-        diff: None,
-    };
-    let owner = ArtifactOwner::turn(place.node, place.turn);
-    KeptOutput {
-        text: Some(beginning),
-        artifact: Some(draft.create_artifact(owner, log)),
-    }
 }
 
 fn name_session(draft: &mut Draft<'_>, id: NodeId, session: String) {

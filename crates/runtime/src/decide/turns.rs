@@ -28,9 +28,10 @@ use crate::words::{
 };
 
 use super::draft::{ArtifactOwner, NewArtifact};
-use super::output::check_open;
+use super::output::{TurnPlace, check_open};
 use super::{
-    Decision, Draft, Surroundings, approvals, gates, limits, replies, schedule, verification,
+    Decision, Draft, Surroundings, approvals, gates, limits, long_texts, replies, schedule,
+    verification,
 };
 
 /// The pauses before an unavailable provider is tried again. Each is up to a fifth longer, so that
@@ -257,11 +258,13 @@ pub(super) fn close_text(draft: &mut Draft<'_>, node: NodeId, open: &OpenTurn, i
     if open.unfinished_text.is_empty() {
         return;
     }
+    let turn = open.id;
+    let place = TurnPlace { node, turn };
     let fact = Fact::AnswerFinal {
-        content: open.unfinished_text.clone(),
+        content: long_texts::keep_answer(draft, place, open.unfinished_text.clone()),
         interrupted,
     };
-    draft.record_in(node, open.id, fact);
+    draft.record_in(node, turn, fact);
 }
 
 /// Completes the tools that a turn left open.

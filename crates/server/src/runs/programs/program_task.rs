@@ -11,11 +11,13 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use turnkeep_agents::Exit;
 use turnkeep_agents::event::PermissionRequest;
 use turnkeep_agents::request::LineResult;
+use turnkeep_runtime::artifact::DiffSummary;
 use turnkeep_runtime::decide::{
     self, DiffTaken, Output, Permission, PrintedLines, ProgramEnd, WithdrawnPermission,
 };
@@ -490,6 +492,7 @@ async fn next_line(process: Option<&mut ProgramProcess>) -> ProgramLine {
 pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd) {
     let mut pauses = REPORT_PAUSES.into_iter();
     let mut end = end;
+    let mut is_shortened = false;
     loop {
         let reported = end.clone();
         let ended = handle
@@ -500,11 +503,10 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
             Err(error @ (RunError::Rejected(_) | RunError::UnknownRun(_))) => {
                 return log_rejection(handle, Err(error));
             }
-            // Without its diff the end is small.
-            Err(RunError::TooLarge { bytes }) => {
-                end.diff = DiffTaken::default();
-                end.diff.summary.summary =
-                    format!("the changes are too long to record: {bytes} bytes");
+            // Without its diff the end is small. The trees still say what was changed.
+            Err(RunError::TooLarge { bytes }) if !is_shortened => {
+                is_shortened = true;
+                end.diff = shorten_diff(&end.diff, bytes);
             }
             Err(error) => {
                 tracing::warn!(run = %handle.id(), %error, "the end of a turn is not recorded yet");
@@ -512,6 +514,27 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
                 tokio::time::sleep(pause).await;
             }
         }
+    }
+}
+
+/// A diff without its long parts: the patch, and the names of all files. Some of the files that the
+/// node may not write stay named, because a person decides about them.
+fn shorten_diff(diff: &DiffTaken, bytes: usize) -> DiffTaken {
+    const VIOLATIONS_MAX: usize = 100;
+    let violations = diff.summary.violations.iter().take(VIOLATIONS_MAX);
+    let note = format!("The changes are too long to record: {bytes} bytes.");
+    DiffTaken {
+        patch: Bytes::from(note.clone()),
+        summary: DiffSummary {
+            turn: diff.summary.turn,
+            summary: note,
+            lines_added: diff.summary.lines_added,
+            lines_removed: diff.summary.lines_removed,
+            base_tree: diff.summary.base_tree.clone(),
+            head_tree: diff.summary.head_tree.clone(),
+            violations: violations.cloned().collect(),
+            ..DiffSummary::default()
+        },
     }
 }
 
