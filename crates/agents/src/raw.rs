@@ -23,6 +23,8 @@ pub struct Raw {
     turn: TurnRecorder<()>,
     scanner: ToolLineScanner,
     answer: MessageText,
+    /// Whether the answer has a line. The break behind the last line is no part of it.
+    has_line: bool,
     pending: PendingCalls,
     /// The program has exited, and the turn waits for the results of its calls.
     awaits_results: bool,
@@ -41,6 +43,7 @@ impl Raw {
             turn: TurnRecorder::new(),
             scanner: ToolLineScanner::default(),
             answer: MessageText::default(),
+            has_line: false,
             pending: PendingCalls::default(),
             awaits_results: false,
         }
@@ -58,6 +61,7 @@ impl Raw {
         // The last answer may have left a fence open.
         self.scanner = ToolLineScanner::default();
         self.answer.discard();
+        self.has_line = false;
         self.turn.write_text(format!("{text}\n"));
         self.turn.close_input();
     }
@@ -86,7 +90,9 @@ impl Raw {
     fn receive_text(&mut self, line: &str) {
         match self.scanner.scan(line) {
             ScannedLine::Text => {
-                let text = format!("{line}\n");
+                let line_break = if self.has_line { "\n" } else { "" };
+                let text = format!("{line_break}{line}");
+                self.has_line = true;
                 for event in self.answer.add(TextKind::Answer, None, &text) {
                     self.turn.emit(event);
                 }
