@@ -8,6 +8,7 @@ fn a_silent_turn_is_noticed_and_then_stopped() {
     let mut scenario = Scenario::begin(settings());
     let node = scenario.add("a", "implementer");
     scenario.chat("a", "Go");
+    prepare(&mut scenario, node, "You write code.");
     let deadline = |scenario: &Scenario| {
         let capacity = Capacity {
             turns: 8,

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::input::CONTINUE_NOTE;
+use crate::turn::TurnStage;
 
 const PROGRAM: &str = "claude";
 
@@ -322,12 +323,12 @@ impl KilledServer {
     fn step(&mut self, what: u8) {
         let node = self.node;
         let open = self.known().turn.as_ref();
-        let has_turn = open.is_some();
         let was_sent = open.is_some_and(|turn| turn.prompt.is_some());
+        let is_preparing = open.is_some_and(|turn| turn.stage == TurnStage::Preparing);
         let works = was_sent && self.program.has_prompt;
         match what % 8 {
             0 => self.scenario.chat("a", "Go"),
-            1 if has_turn && !was_sent => self.send_prompt(),
+            1 if is_preparing => self.send_prompt(),
             2 if was_sent && !works => {
                 self.program.has_prompt = true;
                 let read = self.open_inputs();
@@ -417,17 +418,37 @@ fn lose_session_at_start(scenario: &mut Scenario, node: NodeId) {
     scenario.pass(60_000);
 }
 
+fn play(steps: &[u8]) {
+    let mut server = KilledServer::begin();
+    for what in steps {
+        server.step(*what);
+        server.check();
+    }
+}
+
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(200))]
+    #![proptest_config(proptest::prelude::ProptestConfig {
+        cases: 200,
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
     fn no_kill_and_no_lost_session_loses_an_input(
         steps in proptest::collection::vec(proptest::prelude::any::<u8>(), 1..60),
     ) {
-        let mut server = KilledServer::begin();
-        for what in steps {
-            server.step(what);
-            server.check();
-        }
+        play(&steps);
     }
+}
+
+/// Preparing a turn may take longer than a program may be silent.
+#[test]
+fn a_turn_that_is_prepared_for_a_long_time_is_not_ended_as_silent() {
+    const CHAT: u8 = 0;
+    const SEND_PROMPT: u8 = 1;
+    const A_MINUTE: u8 = 2;
+    let mut steps = vec![CHAT];
+    steps.extend([A_MINUTE; 15]);
+    steps.push(SEND_PROMPT);
+    play(&steps);
 }
