@@ -99,9 +99,11 @@ fn work_of_a_deleted_node_stays_and_the_log_says_where() {
 #[test]
 fn a_deleted_run_takes_the_unchanged_worktrees_of_its_deleted_nodes_along() {
     let (team, run, [a, b]) = start();
-    let places = [&a, &b].map(|node| {
+    for node in [&a, &b] {
         team.chat(&run, node, "WRITE A");
         assert_eq!(team.wait_for_turn_end(&run, node, 1), "turn.completed");
+    }
+    let places = [&a, &b].map(|node| {
         delete(&team, &run, node);
         team.wait_for(&run, "the note", |event| {
             event["type"] == "node.log" && event["nodeId"] == node.as_str()

@@ -73,7 +73,7 @@ impl Demo {
         let mut open = open["approvals"].as_array().unwrap().iter();
         let is_meant =
             |item: &&Value| (item["approval"]["kind"] == "question") == (kind == "question");
-        let id = open.find(is_meant).unwrap()["approval"]["id"].clone();
+        let id = open.find(is_meant).unwrap()["approval"]["approvalId"].clone();
         let path = format!("/api/approvals/{}/resolve", id.as_str().unwrap());
         self.team.post(&path, answer);
     }

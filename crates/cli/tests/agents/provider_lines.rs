@@ -11,10 +11,12 @@ use crate::team::{PROTOCOLS, Team, is_turn_end, name_of, provider, skip};
 /// Runs the scripted agent and writes each line into the file of its process before the server reads
 /// it.
 const RECORDING_AGENT: &str = r#"#!/bin/sh
-PRINTED/../real/turnkeep-agent-script "$@" | while IFS= read -r line; do
+{ PRINTED/../real/turnkeep-agent-script "$@"; echo $? > PRINTED/../real/exit-code.$$; } |
+while IFS= read -r line; do
     printf '%s\n' "$line" >> "PRINTED/$$"
     printf '%s\n' "$line"
 done
+exit "$(cat PRINTED/../real/exit-code.$$)"
 "#;
 
 /// Puts the recording agent in the place of the scripted one.
@@ -159,6 +161,7 @@ fn pieces_of(record: &Value) -> String {
     let places = [
         "/event/delta/text",
         "/params/delta",
+        "/delta",
         "/params/update/content/text",
         "/text",
     ];
