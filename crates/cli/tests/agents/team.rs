@@ -405,8 +405,10 @@ pub(crate) fn provider(sandbox: &Sandbox, name: &str, protocol: Option<&str>) ->
         args.push("acp".to_owned());
     }
     if protocol == Some("stream-json") {
-        // A program of the user gets no arguments from the server, so its own make it ask.
+        // A program of the user gets no arguments from the server, so its own make it ask, and show
+        // unfinished messages.
         args.extend(["--permission-prompt-tool", "stdio"].map(str::to_owned));
+        args.push("--include-partial-messages".to_owned());
         // It gets the address and the token in its environment.
         let server = json!({
             "type": "http", "url": "${TURNKEEP_MCP_URL}",

@@ -28,7 +28,7 @@ pub(crate) struct StoryProgram {
     /// The provider, or the name of a custom program.
     name: &'static str,
     asking: Asking,
-    /// Whether the program knows the earlier turns, so that a prompt has only what is new.
+    /// Whether the program names its session, so that a prompt has only what is new.
     pub(super) keeps_session: bool,
     pub(super) reports_tokens: bool,
     pub(super) reports_cost: bool,
@@ -93,7 +93,7 @@ pub(super) const RAW: StoryProgram = StoryProgram {
 pub(super) const PTY: StoryProgram = StoryProgram {
     name: "pty",
     asking: Asking::Never,
-    keeps_session: true,
+    keeps_session: false,
     reports_tokens: false,
     reports_cost: false,
 };

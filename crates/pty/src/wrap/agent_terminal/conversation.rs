@@ -272,10 +272,16 @@ fn one_line(text: &str) -> String {
     printable(&words.join(" "))
 }
 
-/// The results of tools as the program gets them: the line without what only the server needs.
+/// The results of tools as the program gets them: a line for each, as every program without MCP gets
+/// them.
 fn describe_results(record: &Value) -> String {
-    let results = json!({"tool_results": record.get("results"), "notes": record.get("notes")});
-    format!("The results of your tool calls: {results}")
+    let items = |key: &str| record.get(key).and_then(Value::as_array);
+    let results = items("results").into_iter().flatten();
+    let notes = items("notes").into_iter().flatten();
+    let mut lines = vec!["The results of your tool calls, in order:".to_owned()];
+    lines.extend(results.map(|result| json!({"tool_result": result}).to_string()));
+    lines.extend(notes.filter_map(Value::as_str).map(str::to_owned));
+    lines.join("\n")
 }
 
 #[cfg(test)]
