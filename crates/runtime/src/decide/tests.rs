@@ -280,10 +280,12 @@ impl Scenario {
                 }
                 Fact::TurnStepped(
                     TurnStep::Interrupted { requeued, .. } | TurnStep::Failed { requeued, .. },
-                ) => waiting
-                    .entry(event.node.unwrap())
-                    .or_default()
-                    .extend(requeued),
+                ) => {
+                    let of_turn = failed.entry(event.node.unwrap()).or_default();
+                    of_turn.retain(|input| !requeued.contains(input));
+                    let inbox = waiting.entry(event.node.unwrap()).or_default();
+                    inbox.extend(requeued);
+                }
                 Fact::NodeDeleted { dropped } => {
                     let mut left = waiting.remove(&event.node.unwrap()).unwrap_or_default();
                     left.retain(|input| !dropped.contains(input));
@@ -382,9 +384,7 @@ impl Scenario {
 
     fn say(&mut self, node: NodeId, text: &str) {
         let turn = self.turn(node).unwrap();
-        let output = Output::AnswerFinal(text.to_owned());
-        self.take(|run, around| add_output(run, around, node, turn, output))
-            .unwrap();
+        self.output(node, turn, Output::AnswerFinal(text.to_owned()));
     }
 
     fn end(&mut self, node: NodeId, end: TurnEnd) {
@@ -398,6 +398,11 @@ impl Scenario {
             only_waited: false,
         };
         self.take(|run, around| end_turn(run, around, &end))
+            .unwrap();
+    }
+
+    fn output(&mut self, node: NodeId, turn: AgentTurnId, output: Output) {
+        self.take(|run, around| add_output(run, around, node, turn, output))
             .unwrap();
     }
 

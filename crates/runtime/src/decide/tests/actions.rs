@@ -278,6 +278,7 @@ fn begin_prompted(resumes: bool) -> (Scenario, NodeId) {
     scenario
         .take(|run, around| send_prompt(run, around, node, turn, &sources))
         .unwrap();
+    scenario.output(node, turn, Output::Session("s-1".to_owned()));
     (scenario, node)
 }
 

@@ -47,25 +47,27 @@ pub(super) const PHASES: &str = "
     DONE       -     yes      -       -          -
 ";
 
-/// Whether a person may have the run verified. Rows: its phase. Columns: its status.
+/// Whether a person may have the run verified. Rows: its phase. Columns: its status. A run is completed
+/// if and only if it is in DONE.
 pub(super) const VERIFY_REQUESTS: &str = "
     _          queued     running    paused     completed  failed
-    BOOT       ok         ok         ok         completed  ok
-    EXECUTE    ok         ok         ok         completed  ok
-    VERIFY     verifying  verifying  verifying  verifying  verifying
-    DOCS_SYNC  docs       docs       docs       completed  docs
-    DONE       ok         ok         ok         completed  ok
+    BOOT       ok         ok         ok         -          ok
+    EXECUTE    ok         ok         ok         -          ok
+    VERIFY     verifying  verifying  verifying  -          verifying
+    DOCS_SYNC  -          docs       docs       -          docs
+    DONE       -          -          -          completed  -
 ";
 
 /// Why an orchestrator may not complete the run: a count of reasons by phase and by status. A message
-/// that waits unread is one more.
+/// that waits unread is one more. A turn that could claim has taken the run out of the queue and out of
+/// BOOT.
 pub(super) const CLAIM_PROBLEMS: &str = "
     _          queued  running  paused  completed  failed
-    BOOT       1       0        1       1          1
-    EXECUTE    1       0        1       1          1
-    VERIFY     2       1        2       2          2
-    DOCS_SYNC  2       1        2       2          2
-    DONE       1       0        1       1          1
+    BOOT       -       -        -       -          -
+    EXECUTE    -       0        1       -          1
+    VERIFY     -       1        2       -          2
+    DOCS_SYNC  -       1        2       -          2
+    DONE       -       -        -       1          -
 ";
 
 /// What an event makes of the status of its node. `free` is running with an open turn, else idle.

@@ -159,6 +159,8 @@ fn a_turn_that_a_pause_stopped_continues_and_still_answers_its_question() {
     scenario.complete(lead, "Handed over.");
     scenario.pass(300);
     prepare(&mut scenario, worker, "You write code.");
+    let turn = scenario.turn(worker).unwrap();
+    scenario.output(worker, turn, Output::Session("s-1".to_owned()));
     let pause = RunChange {
         status: Some(RunStatus::Paused),
         interrupt: true,
