@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use turnkeep_journal::{DataDirLock, LockError};
 
@@ -43,6 +44,15 @@ pub(crate) struct ServerNote {
     /// Whether the server belongs to an agent and ends with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) passing: bool,
+}
+
+impl ServerNote {
+    /// Whether its process exists. A program that a killed server was just starting holds the server's
+    /// lock and address for another moment.
+    pub(crate) fn is_of_living_process(&self) -> bool {
+        let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))
+    }
 }
 
 impl DataDir {

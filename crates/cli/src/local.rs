@@ -328,6 +328,7 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
 fn lock_tries_max(error: &LockError, server: Option<&ServerNote>) -> u32 {
     match (error, server) {
         (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
+        (LockError::Held { .. }, Some(note)) if !note.is_of_living_process() => LOCK_TRIES_MAX,
         (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
         (LockError::Held { .. }, Some(_))
         | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,

@@ -4,12 +4,13 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod sandbox;
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::mem::MaybeUninit;
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use rustix::fs::inotify;
+use rustix::fs::{FlockOperation, flock, inotify};
 use sandbox::{Sandbox, ServerProcess, check, mode};
 use serde_json::Value;
 
@@ -312,6 +313,25 @@ fn a_note_that_a_killed_server_left_leads_nowhere() {
         "whoever takes the directory takes the note away"
     );
     assert!(server.terminate().success());
+}
+
+/// A program that a killed server was just starting has the server's lock and address until it begins.
+#[test]
+fn up_waits_until_the_programs_of_a_killed_server_have_let_go() {
+    let sandbox = Sandbox::new();
+    let server = sandbox.up(&[]);
+    let address = server.http().to_owned();
+    server.kill();
+    let left_lock = File::open(sandbox.data().join("LOCK")).unwrap();
+    flock(&left_lock, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let left_socket = TcpListener::bind(&address).unwrap();
+    std::thread::scope(|scope| {
+        let next = scope.spawn(|| sandbox.up(&[]));
+        // It has found the lock held, and asks whether the server that wrote the note answers.
+        left_socket.accept().unwrap();
+        drop(left_lock);
+        assert!(next.join().unwrap().terminate().success());
+    });
 }
 
 #[test]

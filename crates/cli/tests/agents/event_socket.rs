@@ -20,6 +20,8 @@ pub(crate) struct EventSocket {
     last_seq: u64,
     /// The names of all events so far, for the message of a test that fails.
     seen: Vec<String>,
+    /// Why the stream ended.
+    end: String,
 }
 
 /// Which events a socket asks for.
@@ -47,6 +49,7 @@ impl EventSocket {
                 run: (*run).to_owned(),
                 last_seq: *since,
                 seen: Vec::new(),
+                end: String::new(),
             }),
             Err(HandshakeError::Failure(Error::Http(response))) => Err(response.status().as_u16()),
             Err(error) => panic!("{error}"),
@@ -72,14 +75,25 @@ impl EventSocket {
                         return Some(self.take(event));
                     }
                 }
-                Ok(Message::Close(_)) => return None,
+                Ok(Message::Close(frame)) => {
+                    self.end = format!("closed by the server: {frame:?}");
+                    return None;
+                }
                 Ok(_) => {}
                 Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
                     panic!("no event came any more: {:#?}", self.seen)
                 }
-                Err(_) => return None,
+                Err(error) => {
+                    self.end = format!("broken: {error}");
+                    return None;
+                }
             }
         }
+    }
+
+    /// Why the stream has ended, for the message of a test that fails.
+    pub(crate) fn end(&self) -> &str {
+        &self.end
     }
 
     /// The next heartbeat. The events before it are skipped.
@@ -110,7 +124,7 @@ impl EventSocket {
     pub(crate) fn read_until(&mut self, what: &str, check: impl Fn(&Value) -> bool) -> Value {
         loop {
             let Some(event) = self.next_event() else {
-                panic!("{what} did not come: {:#?}", self.seen)
+                panic!("{what} did not come: {} {:#?}", self.end, self.seen)
             };
             if check(&event) {
                 return event;

@@ -149,7 +149,7 @@ impl Story {
     fn go_on(&mut self, team: &Team, what: &str, check: impl Fn(&Value) -> bool) -> Value {
         loop {
             let event = self.socket.next_event();
-            let event = event.unwrap_or_else(|| panic!("the server is gone before {what}"));
+            let event = event.unwrap_or_else(|| panic!("{what}: {}", self.socket.end()));
             self.events.push(event.clone());
             if event["type"] == "approval.requested" {
                 self.decide(team, &event);
