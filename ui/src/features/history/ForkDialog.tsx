@@ -30,7 +30,7 @@ export function ForkDialog({ turn, onClose }: { readonly turn: string; readonly 
 			toast(`History ${context_id} starts from turn ${turn}`);
 			navigate(paths.history(context_id));
 		},
-		onError: () => form.renew(),
+		onError: form.renewIfRefused,
 	});
 	const submit = (event: FormEvent) => {
 		event.preventDefault();

@@ -1,7 +1,6 @@
 /** A request that answers an item. It has one idempotency key until it succeeds, so a second press does nothing twice. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { ApiError } from "../../api/errors";
 import { useFormKey } from "../../api/idempotency";
 import { keys } from "../../api/keys";
 import { announce } from "../../components/announce";
@@ -22,8 +21,7 @@ export function useItemAction(request: (key: string) => Promise<unknown>, onDone
 			announce("Done", "polite");
 			onDone?.();
 		},
-		// What the server refused may be tried otherwise. What it did not answer is sent again as it was.
-		onError: (error) => error instanceof ApiError && form.renew(),
+		onError: form.renewIfRefused,
 		onSettled: () => void client.invalidateQueries({ queryKey: keys.attention() }),
 	});
 	return { send: () => mutation.mutate(), isPending: mutation.isPending, error: mutation.error };

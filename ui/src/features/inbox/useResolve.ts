@@ -45,8 +45,7 @@ export function useResolve(onDone: () => void = () => undefined): Resolve {
 			const earlier = earlierAnswer(error);
 			// The item goes as soon as the list is read again, and its own error with it.
 			if (earlier !== null) toast(earlier);
-			// What the server refused may be answered otherwise. What it did not answer is sent again as it was.
-			if (error instanceof ApiError) form.renew();
+			form.renewIfRefused(error);
 		},
 		// Not awaited: an error must not wait for the list.
 		onSettled: () => void client.invalidateQueries({ queryKey: keys.attention() }),

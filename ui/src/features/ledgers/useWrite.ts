@@ -1,7 +1,7 @@
 /** Writes into a ledger: the operator's words, or one entry of a person. */
 
 import { type UseMutationResult, useMutation, useQueryClient } from "@tanstack/react-query";
-import { ApiError, apiErrorOf } from "../../api/errors";
+import { apiErrorOf } from "../../api/errors";
 import { api } from "../../api/http";
 import { useFormKey } from "../../api/idempotency";
 import { keys } from "../../api/keys";
@@ -30,10 +30,7 @@ export function useWrite(world: string, eyes: Eyes): UseMutationResult<Written, 
 			form.renew();
 			void client.invalidateQueries({ queryKey: keys.world(world) });
 		},
-		onError(error) {
-			// An answer that refuses leaves no trace. Without one, only the same key is safe to repeat.
-			if (error instanceof ApiError && error.status < 500 && error.code !== "IN_PROGRESS") form.renew();
-		},
+		onError: form.renewIfRefused,
 	});
 }
 

@@ -9,16 +9,15 @@ import { paths } from "../../../app/paths";
 import { Button } from "../../../components/Button";
 import { ConfirmDialog } from "../../../components/ConfirmDialog";
 import { ErrorNote } from "../../../components/ErrorNote";
-import { Checkbox } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
-import { formatNumberOf } from "../../../model/quantity";
 import type { RunNode } from "../../../model/run";
 import { firstLine } from "../../../model/text-safety";
-import { useNodeAct } from "./AgentActions";
+import { NewSessionDialog, type NewSessionDialogProps } from "./NewSessionDialog";
 import css from "./Settings.module.css";
+import { useNodeAction } from "./useNodeAction";
 
 export function AgentDangers({ node }: { readonly node: RunNode }) {
-	const act = useNodeAct(node);
+	const act = useNodeAction(node);
 	const block = useActionBlock();
 	const [asking, setAsking] = useState<"reset" | "delete" | null>(null);
 	const isRunning = node.connection != null && node.connection.status !== "disconnected";
@@ -45,49 +44,13 @@ export function AgentDangers({ node }: { readonly node: RunNode }) {
 				A program that is stopped starts again with the next prompt, in the same session where it can.
 			</p>
 			{act.error !== null && <ErrorNote context="Nothing was done." error={act.error} />}
-			<ResetDialog node={node} isOpen={asking === "reset"} onClose={() => setAsking(null)} />
+			<NewSessionDialog node={node} isOpen={asking === "reset"} onClose={() => setAsking(null)} />
 			<DeleteDialog node={node} isOpen={asking === "delete"} onClose={() => setAsking(null)} />
 		</div>
 	);
 }
 
-interface AskProps {
-	readonly node: RunNode;
-	readonly isOpen: boolean;
-	readonly onClose: () => void;
-}
-
-function ResetDialog({ node, isOpen, onClose }: AskProps) {
-	const act = useNodeAct(node);
-	const block = useActionBlock();
-	const [clearsInbox, setClearsInbox] = useState(false);
-	return (
-		<ConfirmDialog
-			title={`Begin a new session of “${firstLine(node.label, 40)}”?`}
-			verb="Begin a new session"
-			isOpen={isOpen}
-			isPending={act.isPending}
-			blocked={block}
-			error={act.error}
-			onClose={onClose}
-			onConfirm={() => act.mutate({ action: "reset", body: { clearInbox: clearsInbox } }, { onSuccess: onClose })}
-		>
-			<p>
-				Its open turn and its open approvals end. The program forgets the conversation; the next prompt is a full one.
-			</p>
-			<p>The transcript, its files and its changes stay.</p>
-			{node.inboxCount > 0 && (
-				<Checkbox
-					label={`Also drop the ${formatNumberOf(node.inboxCount, "input")} that wait`}
-					isOn={clearsInbox}
-					onChange={setClearsInbox}
-				/>
-			)}
-		</ConfirmDialog>
-	);
-}
-
-function DeleteDialog({ node, isOpen, onClose }: AskProps) {
+function DeleteDialog({ node, isOpen, onClose }: NewSessionDialogProps) {
 	const block = useActionBlock();
 	const remove = useMutation({
 		mutationFn: () =>

@@ -4,7 +4,6 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { useActionBlock } from "../../../api/connection";
-import { ApiError } from "../../../api/errors";
 import { answer, api } from "../../../api/http";
 import { idempotent, useFormKey } from "../../../api/idempotency";
 import { paths } from "../../../app/paths";
@@ -65,8 +64,7 @@ function PlainAnswers({ runId, approvalId }: { readonly runId: string; readonly 
 				}),
 			),
 		onSuccess: clearReason,
-		// What the server refused may be answered otherwise. What it did not answer is sent again as it was.
-		onError: (error) => error instanceof ApiError && form.renew(),
+		onError: form.renewIfRefused,
 	});
 	const deny = () => resolve.mutate({ status: "denied", ...(reason === "" ? {} : { reason }) });
 	return (

@@ -1,50 +1,30 @@
 /** The message box under a timeline. What is typed survives a reload and a lost connection. */
 
-import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import { useActionBlock } from "../../../api/connection";
-import { answer, api } from "../../../api/http";
-import { idempotent, useFormKey } from "../../../api/idempotency";
 import { Button } from "../../../components/Button";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { Checkbox } from "../../../components/Field";
 import { useDraft } from "../../../components/useDraft";
 import type { RunNode } from "../../../model/run";
 import { firstLine } from "../../../model/text-safety";
+import { useChat } from "../graph/useRunActions";
 import css from "./Timeline.module.css";
 
 export function Composer({ node }: { readonly node: RunNode }) {
 	const [text, setText, clear] = useDraft(`chat:${node.runId}:${node.id}`);
 	const [interrupts, setInterrupts] = useState(false);
 	const block = useActionBlock();
-	const form = useFormKey();
-	const send = useMutation({
-		mutationFn: () =>
-			answer(
-				api.POST("/api/runs/{run_id}/chat", {
-					params: { path: { run_id: node.runId } },
-					body: { content: text, nodeId: node.id, interrupt: interrupts },
-					headers: idempotent(form.key),
-				}),
-			),
-		onSuccess() {
-			clear();
-			setInterrupts(false);
-			form.renew();
-		},
-	});
-	const edit = (next: string) => {
-		setText(next);
-		// A changed text under the key of one that was refused would be a conflict.
-		if (send.isError) {
-			form.renew();
-			send.reset();
-		}
-	};
+	const send = useChat(node.runId);
 	const reason = block ?? (text.trim() === "" ? "There is no text yet" : null);
 	const submit = (event: FormEvent) => {
 		event.preventDefault();
-		if (reason === null && !send.isPending) send.mutate();
+		if (reason !== null || send.isPending) return;
+		const onSuccess = () => {
+			clear();
+			setInterrupts(false);
+		};
+		send.mutate({ content: text, nodeId: node.id, interrupt: interrupts }, { onSuccess });
 	};
 	const name = firstLine(node.label, 40);
 	const isBusy = node.status === "running" || node.status === "blocked";
@@ -56,7 +36,7 @@ export function Composer({ node }: { readonly node: RunNode }) {
 				placeholder={`Message to ${name}`}
 				value={text}
 				rows={2}
-				onChange={(event) => edit(event.currentTarget.value)}
+				onChange={(event) => setText(event.currentTarget.value)}
 				onKeyDown={(event) => {
 					if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit(event);
 				}}

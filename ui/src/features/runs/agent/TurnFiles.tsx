@@ -28,7 +28,7 @@ interface FilesRequest {
 	readonly paths?: readonly string[];
 }
 
-/** Reverts or keeps files of a turn. The key is renewed when the server has answered, whatever it said. */
+/** Reverts or keeps files of a turn. A repeated press while the outcome is unknown is the same request. */
 function useTurnFiles(runId: string, turnId: string) {
 	const form = useFormKey();
 	return useMutation({
@@ -45,7 +45,7 @@ function useTurnFiles(runId: string, turnId: string) {
 			const files = formatNumberOf(paths.length, "file");
 			toast(action === "revert" ? `Reverted ${files}` : `Kept ${files}`);
 		},
-		onError: (error) => error instanceof ApiError && form.renew(),
+		onError: form.renewIfRefused,
 	});
 }
 

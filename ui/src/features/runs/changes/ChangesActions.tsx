@@ -51,7 +51,7 @@ function VerifyButton({ state }: { readonly state: RunState }) {
 			form.renew();
 			toast(ok ? "The verification passed" : "The verification failed");
 		},
-		onError: (error) => error instanceof ApiError && form.renew(),
+		onError: form.renewIfRefused,
 	});
 	const reason =
 		block ??

@@ -1,5 +1,4 @@
 import { type UseMutationResult, useMutation } from "@tanstack/react-query";
-import { ApiError } from "../../../api/errors";
 import { answer, api } from "../../../api/http";
 import { idempotent, useFormKey } from "../../../api/idempotency";
 import { toast } from "../../../components/toasts";
@@ -24,6 +23,6 @@ export function useApply(run: string): Apply {
 			const files = formatNumberOf(applied.length, "file");
 			toast(applied.length === 0 ? "There was nothing new to apply" : `Applied ${files}`);
 		},
-		onError: (error) => error instanceof ApiError && form.renew(),
+		onError: form.renewIfRefused,
 	});
 }

@@ -3,15 +3,14 @@
 import { navigate } from "wouter/use-browser-location";
 import { useActionBlock } from "../../../api/connection";
 import { paths } from "../../../app/paths";
-import { Button, type ButtonProps } from "../../../components/Button";
+import { Button } from "../../../components/Button";
 import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
-import { toast } from "../../../components/toasts";
 import type { RunNode } from "../../../model/run";
 import { firstLine } from "../../../model/text-safety";
+import { type NodeAction, useNodeAction } from "../agent/useNodeAction";
 import css from "./AgentMenu.module.css";
 import { useRun } from "./run-source";
-import { type NodeAction, useNodeAction } from "./useRunActions";
 import type { GraphActions } from "./useRunScreen";
 
 export interface AgentMenuProps {
@@ -37,9 +36,10 @@ export function AgentMenuDialog({ runId, agent, actions, onClose }: AgentMenuPro
 				<Button onClick={go(() => actions.openAgent(agent))}>Show its details</Button>
 				<Button onClick={go(() => actions.connect(agent, null))}>Connect it with another agent</Button>
 				<Button onClick={go(() => navigate(paths.agent(runId, agent, "settings")))}>Change its settings</Button>
-				<NodeButtons runId={runId} node={node} onDone={onClose} />
+				<NodeButtons node={node} onDone={onClose} />
+				<Button onClick={go(() => actions.askNewSession(agent))}>Begin a new session…</Button>
 				<Button look="danger" onClick={go(() => actions.askDelete(agent))}>
-					Delete it
+					Delete it…
 				</Button>
 			</div>
 		</Dialog>
@@ -49,10 +49,8 @@ export function AgentMenuDialog({ runId, agent, actions, onClose }: AgentMenuPro
 interface NodeButton {
 	readonly action: NodeAction;
 	readonly label: string;
-	readonly done: string;
 	/** Why it makes no sense now; null if it does. */
 	readonly blocked: string | null;
-	readonly look?: ButtonProps["look"];
 }
 
 function buttonsOf(node: RunNode): NodeButton[] {
@@ -60,50 +58,28 @@ function buttonsOf(node: RunNode): NodeButton[] {
 	const isAlive = node.connection?.status === "connected" || node.connection?.status === "idle";
 	const notFailed = node.status === "failed" ? null : "Its last turn did not fail";
 	return [
-		{ action: "retry", label: "Try the failed turn again", done: "Its inputs wait again", blocked: notFailed },
-		{
-			action: "interrupt",
-			label: "Interrupt its turn",
-			done: "Its turn is being interrupted",
-			blocked: isOpen ? null : "It has no open turn",
-		},
+		{ action: "retry", label: "Try the failed turn again", blocked: notFailed },
+		{ action: "interrupt", label: "Interrupt its turn", blocked: isOpen ? null : "It has no open turn" },
 		{
 			action: isAlive ? "stop" : "start",
 			label: isAlive ? "Stop its program" : "Start its program",
-			done: isAlive ? "Its program stops" : "Its program starts",
 			blocked: null,
 		},
-		{ action: "reset", label: "Begin a new session", done: "It begins a new session", blocked: null },
 	];
 }
 
 /** What acts on the agent at once. All of it can be continued later, so none of it asks. */
-export function NodeButtons({
-	runId,
-	node,
-	onDone,
-}: {
-	readonly runId: string;
-	readonly node: RunNode;
-	readonly onDone: () => void;
-}) {
-	const act = useNodeAction(runId, node.id);
+function NodeButtons({ node, onDone }: { readonly node: RunNode; readonly onDone: () => void }) {
+	const act = useNodeAction(node);
 	const block = useActionBlock();
 	return (
 		<>
-			{buttonsOf(node).map(({ action, label, done, blocked }) => (
+			{buttonsOf(node).map(({ action, label, blocked }) => (
 				<Button
 					key={action}
 					blocked={block ?? blocked}
-					isPending={act.isPending && act.variables === action}
-					onClick={() =>
-						act.mutate(action, {
-							onSuccess: () => {
-								toast(`${firstLine(node.label, 40)}: ${done}`);
-								onDone();
-							},
-						})
-					}
+					isPending={act.isPending && act.variables.action === action}
+					onClick={() => act.mutate({ action }, { onSuccess: onDone })}
 				>
 					{label}
 				</Button>

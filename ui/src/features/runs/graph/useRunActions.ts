@@ -1,21 +1,10 @@
 /** What a person does to a run, its agents and its edges. Nothing is shown as done before the server says so. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { ApiError } from "../../../api/errors";
 import { answer, api } from "../../../api/http";
-import { type FormKey, idempotent, newIdempotencyKey, useFormKey } from "../../../api/idempotency";
+import { idempotent, useFormKey } from "../../../api/idempotency";
 import { keys } from "../../../api/keys";
 import type { Schema } from "../../../model/schema";
-
-/** After an answer the next press is another request. Without one, it is the same request again. */
-function renewing(form: FormKey) {
-	return {
-		onSuccess: form.renew,
-		onError: (error: unknown) => {
-			if (error instanceof ApiError) form.renew();
-		},
-	};
-}
 
 /** Changes fields of the run: pause, resume, complete, modes, goal. */
 export function useRunChange(run: string) {
@@ -35,24 +24,6 @@ export function useRunDelete(run: string, onDone: () => void) {
 			onDone();
 		},
 		mutationFn: () => answer(api.DELETE("/api/runs/{run_id}", { params: { path: { run_id: run } } })),
-	});
-}
-
-export const NODE_ACTIONS = ["interrupt", "retry", "reset", "start", "stop"] as const;
-export type NodeAction = (typeof NODE_ACTIONS)[number];
-
-/** Acts on an agent or on its program. A repeated press while the outcome is unknown is the same request. */
-export function useNodeAction(run: string, id: string) {
-	const form = useFormKey();
-	return useMutation({
-		mutationFn: (action: NodeAction) => {
-			const params = { path: { run_id: run, id, action } };
-			const headers = idempotent(`${form.key}-${action}`);
-			return answer(
-				api.POST("/api/runs/{run_id}/nodes/{id}/{action}", { params, headers, body: { clearInbox: false } }),
-			);
-		},
-		...renewing(form),
 	});
 }
 
@@ -84,7 +55,8 @@ export function useEdgeCreate(run: string) {
 			const params = { path: { run_id: run } };
 			return answer(api.POST("/api/runs/{run_id}/edges", { params, headers: idempotent(form.key), body }));
 		},
-		...renewing(form),
+		onSuccess: form.renew,
+		onError: form.renewIfRefused,
 	});
 }
 
@@ -103,12 +75,12 @@ export function useNodeCreate(run: string) {
 			const headers = idempotent(form.key);
 			const made = await answer(api.POST("/api/runs/{run_id}/nodes", { params, headers, body: node }));
 			if (from === null) return made.node;
-			const edge = { params, headers: idempotent(newIdempotencyKey()), body: { from, to: made.node.id } };
-			// The same edge again is the existing one, so a retry of both makes nothing twice.
+			const edge = { params, headers: idempotent(`${form.key}-edge`), body: { from, to: made.node.id } };
 			await answer(api.POST("/api/runs/{run_id}/edges", edge));
 			return made.node;
 		},
-		...renewing(form),
+		onSuccess: form.renew,
+		onError: form.renewIfRefused,
 	});
 }
 
@@ -119,6 +91,7 @@ export function useChat(run: string) {
 			const params = { path: { run_id: run } };
 			return answer(api.POST("/api/runs/{run_id}/chat", { params, headers: idempotent(form.key), body }));
 		},
-		...renewing(form),
+		onSuccess: form.renew,
+		onError: form.renewIfRefused,
 	});
 }

@@ -11,6 +11,7 @@ export type RunDialog =
 	| { readonly kind: "add" }
 	| { readonly kind: "connect"; readonly from: string; readonly to: string | null }
 	| { readonly kind: "more"; readonly agent: string }
+	| { readonly kind: "new-session"; readonly agent: string }
 	| { readonly kind: "delete-agent"; readonly agent: string }
 	| { readonly kind: "delete-edge"; readonly edge: string };
 
@@ -20,6 +21,7 @@ export interface GraphActions {
 	readonly openEdge: (id: string) => void;
 	readonly close: () => void;
 	readonly connect: (from: string, to: string | null) => void;
+	readonly askNewSession: (id: string) => void;
 	readonly askDelete: (id: string) => void;
 	readonly more: (id: string) => void;
 	readonly why: (id: string) => void;
@@ -54,6 +56,7 @@ export function useRunScreen(runId: string): RunScreenState {
 			openEdge: (id) => choose("edge", id),
 			close: () => choose("agent", null),
 			connect: (from, to) => ifNow({ kind: "connect", from, to }),
+			askNewSession: (id) => ifNow({ kind: "new-session", agent: id }),
 			askDelete: (id) => ifNow({ kind: "delete-agent", agent: id }),
 			more: (id) => ifNow({ kind: "more", agent: id }),
 			why(id) {

@@ -1,7 +1,6 @@
 /** Makes a run and gives its goal to the agent that leads. */
 
 import { useMutation } from "@tanstack/react-query";
-import { ApiError } from "../../../api/errors";
 import { answer, api } from "../../../api/http";
 import { idempotent, useFormKey } from "../../../api/idempotency";
 import { inCreationOrder, leaderOf } from "../../../model/run-words";
@@ -40,8 +39,6 @@ export function useNewRun() {
 			}
 		},
 		onSuccess: form.renew,
-		onError(error) {
-			if (error instanceof ApiError) form.renew();
-		},
+		onError: form.renewIfRefused,
 	});
 }
