@@ -18,7 +18,7 @@ export function SignIn({ next }: { readonly next: string }) {
 			<div className={css.signIn}>
 				<p>
 					This server does not know this browser. Open the link that <code>turnkeep up</code> printed, or give the
-					token. Nothing that you typed is lost.
+					token. What you typed is kept in this tab: open the form again, and it is there.
 				</p>
 				<p>The token is in the data directory, in a file that only its owner can read:</p>
 				<CommandLine command="cat ~/.local/share/turnkeep/token" />

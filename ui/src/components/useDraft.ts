@@ -1,6 +1,6 @@
 /**
- * Text that a person types, kept in this window until it is sent: it survives a lost connection, signing in again, a
- * reload and going elsewhere.
+ * Text that a person types, kept in this tab until it is sent: it survives a lost connection, signing in again, a reload
+ * and going elsewhere. Secrets and chosen files are not kept.
  */
 
 import { useCallback, useState } from "react";

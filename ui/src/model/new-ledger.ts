@@ -77,8 +77,16 @@ export function personBody({ id, label, aliases, identity, isHuman }: PersonFiel
 	};
 }
 
+/** What can be changed of a ledger. */
+export type LedgerSettings = Pick<Ledger, "operator_label" | "timezone" | "registry" | "writer" | "pocket_available">;
+
+export function settingsOf(ledger: Ledger): LedgerSettings {
+	const { operator_label, timezone, registry, writer, pocket_available } = ledger;
+	return { operator_label, timezone, registry, writer, pocket_available };
+}
+
 /** Only what differs, so that nobody's change of something else is undone. */
-export function changedSettings(before: Ledger, wanted: Ledger): Schema<"ChangeWorld"> {
+export function changedSettings(before: LedgerSettings, wanted: LedgerSettings): Schema<"ChangeWorld"> {
 	return {
 		...(before.operator_label === wanted.operator_label ? {} : { operator_label: wanted.operator_label }),
 		...(before.timezone === wanted.timezone ? {} : { timezone: wanted.timezone }),

@@ -13,6 +13,7 @@ import { CommandLine } from "../EmptyState";
 import { ErrorNote } from "../ErrorNote";
 import { Checkbox, TextField } from "../Field";
 import { Segments } from "../Tabs";
+import { useDraft } from "../useDraft";
 import css from "./Tokens.module.css";
 
 export interface MintTokenProps {
@@ -23,7 +24,7 @@ export interface MintTokenProps {
 
 export function MintToken({ world, person, name }: MintTokenProps) {
 	const [mayWrite, setMayWrite] = useState(true);
-	const [end, setEnd] = useState("");
+	const [end, setEnd, clearEnd] = useDraft(`token:${world}/${person}`);
 	const form = useFormKey();
 	const client = useQueryClient();
 	const block = useActionBlock();
@@ -39,9 +40,10 @@ export function MintToken({ world, person, name }: MintTokenProps) {
 		},
 		onSuccess() {
 			form.renew();
+			clearEnd();
 			void client.invalidateQueries({ queryKey: keys.world(world, "tokens") });
 		},
-		onError: form.renew,
+		onError: form.renewIfRefused,
 	});
 	const submit = (event: FormEvent) => {
 		event.preventDefault();

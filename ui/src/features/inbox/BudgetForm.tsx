@@ -1,22 +1,22 @@
 /** Raises the budget of a run or an agent, so that it can go on. */
 
-import { useState } from "react";
 import { useActionBlock } from "../../api/connection";
 import { answer, api } from "../../api/http";
 import { Button } from "../../components/Button";
 import { ErrorNote } from "../../components/ErrorNote";
 import { TextField } from "../../components/Field";
-import type { AttentionItem } from "../../model/attention";
+import { useFormDraft } from "../../components/useFormDraft";
+import { type AttentionItem, attentionKey } from "../../model/attention";
 import type { Schema } from "../../model/schema";
 import css from "./Inbox.module.css";
 import { useItemAction } from "./useItemAction";
 
 export function BudgetForm({ item }: { readonly item: AttentionItem }) {
-	const [tokens, setTokens] = useState("");
-	const [dollars, setDollars] = useState("");
+	const { form, set, clear } = useFormDraft(`budget:${attentionKey(item)}`, { tokens: "", dollars: "" });
+	const { tokens, dollars } = form;
 	const offline = useActionBlock();
 	const budget = readBudget(tokens, dollars);
-	const raise = useItemAction(() => changeBudget(item, budget ?? {}));
+	const raise = useItemAction(() => changeBudget(item, budget ?? {}), clear);
 	return (
 		<div className={css.form}>
 			<TextField
@@ -24,13 +24,13 @@ export function BudgetForm({ item }: { readonly item: AttentionItem }) {
 				inputMode="numeric"
 				value={tokens}
 				hint="What was used already counts. Empty means no limit."
-				onChange={(event) => setTokens(event.currentTarget.value)}
+				onChange={(event) => set({ tokens: event.currentTarget.value })}
 			/>
 			<TextField
 				label="US dollars at most"
 				inputMode="decimal"
 				value={dollars}
-				onChange={(event) => setDollars(event.currentTarget.value)}
+				onChange={(event) => set({ dollars: event.currentTarget.value })}
 			/>
 			<div className={css.answers}>
 				<Button

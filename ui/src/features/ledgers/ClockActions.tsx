@@ -6,6 +6,7 @@ import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { TextField } from "../../components/Field";
+import { useDraft } from "../../components/useDraft";
 import type { Ledger } from "../../model/ledger";
 import css from "./Ledgers.module.css";
 import { ledgerError } from "./ledger-error";
@@ -41,7 +42,11 @@ export function ClockActions({ world, ledger }: { readonly world: string; readon
 
 function TimeDialog(props: { readonly world: string; readonly ledger: Ledger; readonly onClose: () => void }) {
 	const { world, ledger, onClose } = props;
-	const [time, setTime] = useState("");
+	const [time, setTime, clear] = useDraft(`clock:${world}`);
+	const done = () => {
+		clear();
+		onClose();
+	};
 	const block = useActionBlock();
 	const write = useWrite(world, OPERATOR);
 	return (
@@ -50,7 +55,7 @@ function TimeDialog(props: { readonly world: string; readonly ledger: Ledger; re
 				onSubmit={(event) => {
 					event.preventDefault();
 					if (block === null && time !== "" && !write.isPending)
-						write.mutate({ text: "", declared: { time } }, { onSuccess: onClose });
+						write.mutate({ text: "", declared: { time } }, { onSuccess: done });
 				}}
 			>
 				<TextField

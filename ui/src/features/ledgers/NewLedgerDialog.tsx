@@ -1,7 +1,7 @@
 /** The form of a new ledger. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { navigate } from "wouter/use-browser-location";
 import { useActionBlock } from "../../api/connection";
 import { answer, api } from "../../api/http";
@@ -12,23 +12,24 @@ import { Button } from "../../components/Button";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { SelectField, TextArea, TextField } from "../../components/Field";
-import { EMPTY_LEDGER, ledgerBody, type NewLedger, nameFault } from "../../model/new-ledger";
+import { useFormDraft } from "../../components/useFormDraft";
+import { EMPTY_LEDGER, ledgerBody, nameFault } from "../../model/new-ledger";
 import css from "./Ledgers.module.css";
 import { ledgerError } from "./ledger-error";
 
 export function NewLedgerDialog({ onClose }: { readonly onClose: () => void }) {
-	const [ledger, setLedger] = useState<NewLedger>(EMPTY_LEDGER);
+	const { form: ledger, set, clear } = useFormDraft("new-ledger", EMPTY_LEDGER);
 	const block = useActionBlock();
 	const form = useFormKey();
 	const client = useQueryClient();
-	const set = (change: Partial<NewLedger>) => setLedger((now) => ({ ...now, ...change }));
 	const make = useMutation({
 		mutationFn: () => answer(api.POST("/v1/worlds", { body: ledgerBody(ledger), headers: idempotent(form.key) })),
 		onSuccess({ world_id }) {
+			clear();
 			void client.invalidateQueries({ queryKey: keys.worlds() });
 			navigate(paths.ledger(world_id));
 		},
-		onError: form.renew,
+		onError: form.renewIfRefused,
 	});
 	const why = block ?? nameFault(ledger.name);
 	const submit = (event: FormEvent) => {

@@ -1,7 +1,7 @@
 /** What can be changed of a ledger. Its name, its kind and its clock are fixed. */
 
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { useActionBlock } from "../../api/connection";
 import { answer, api } from "../../api/http";
 import { keys } from "../../api/keys";
@@ -10,8 +10,9 @@ import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Checkbox, SelectField, TextField } from "../../components/Field";
 import { toast } from "../../components/toasts";
+import { useFormDraft } from "../../components/useFormDraft";
 import type { Ledger } from "../../model/ledger";
-import { changedSettings } from "../../model/new-ledger";
+import { changedSettings, settingsOf } from "../../model/new-ledger";
 import css from "./Ledgers.module.css";
 import { ledgerError } from "./ledger-error";
 
@@ -22,16 +23,16 @@ export interface SettingsDialogProps {
 }
 
 export function SettingsDialog({ world, ledger, onClose }: SettingsDialogProps) {
-	const [wanted, setWanted] = useState(ledger);
+	const { form: wanted, set, clear, isChanged } = useFormDraft(`ledger-settings:${world}`, settingsOf(ledger));
 	const block = useActionBlock();
 	const client = useQueryClient();
-	const set = (change: Partial<Ledger>) => setWanted((now) => ({ ...now, ...change }));
 	const body = changedSettings(ledger, wanted);
 	const change = useMutation({
 		mutationFn: () => answer(api.PATCH("/v1/worlds/{world}", { params: { path: { world } }, body })),
 		onSuccess() {
 			void client.invalidateQueries({ queryKey: keys.world(world) });
 			void client.invalidateQueries({ queryKey: keys.worlds() });
+			clear();
 			toast(`Changed the settings of ${world}`);
 			onClose();
 		},
@@ -86,6 +87,7 @@ export function SettingsDialog({ world, ledger, onClose }: SettingsDialogProps) 
 					<Button type="submit" look="primary" blocked={why} isPending={change.isPending}>
 						Change the settings
 					</Button>
+					{isChanged && <Button onClick={clear}>Undo the changes</Button>}
 				</p>
 			</form>
 		</Dialog>

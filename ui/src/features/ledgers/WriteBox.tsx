@@ -1,6 +1,6 @@
 /** The input box under the stream. Who writes is whose eyes the screen has. */
 
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { useActionBlock } from "../../api/connection";
 import { Button } from "../../components/Button";
 import { ErrorNote } from "../../components/ErrorNote";
@@ -23,7 +23,9 @@ export interface WriteBoxProps {
 
 export function WriteBox({ world, ledger, eyes, people }: WriteBoxProps) {
 	const [text, setText, clearText] = useDraft(`ledger:${world}:${eyesKey(eyes)}`);
-	const [readers, setReaders] = useState<readonly string[] | null>(null);
+	// Kept with the text: a text for two readers must not come back as one for everyone.
+	const [readersText, setReadersText] = useDraft(`readers:${world}:${eyesKey(eyes)}`);
+	const readers = readReaders(readersText);
 	const block = useActionBlock();
 	const write = useWrite(world, eyes);
 	const name = eyes.kind === "person" ? labelOf(ledger, eyes.person) : ledger.operator_label;
@@ -56,7 +58,7 @@ export function WriteBox({ world, ledger, eyes, people }: WriteBoxProps) {
 					ledger={ledger}
 					people={people.filter((id) => id !== eyes.person)}
 					readers={readers}
-					onChange={setReaders}
+					onChange={(chosen) => setReadersText(writeReaders(chosen))}
 				/>
 			)}
 			<p className={css.send}>
@@ -70,6 +72,15 @@ export function WriteBox({ world, ledger, eyes, people }: WriteBoxProps) {
 			<Result result={write.data} error={write.error} />
 		</form>
 	);
+}
+
+/** The chosen readers as text. No text means everyone, so a list always has a colon before it. */
+function writeReaders(readers: readonly string[] | null): string {
+	return readers === null ? "" : `:${readers.join(" ")}`;
+}
+
+function readReaders(text: string): readonly string[] | null {
+	return text === "" ? null : text.slice(1).split(" ").filter(Boolean);
 }
 
 /** Why it takes a while. */

@@ -1,6 +1,6 @@
 /** Delivers a captured turn: to a session, an agent, the store, the clipboard or a file. */
 
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { navigate } from "wouter/use-browser-location";
 import { useActionBlock } from "../../api/connection";
 import { paths } from "../../app/paths";
@@ -9,6 +9,7 @@ import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Checkbox, SelectField, TextField } from "../../components/Field";
 import { toast } from "../../components/toasts";
+import { useFormDraft } from "../../components/useFormDraft";
 import type { Schema } from "../../model/schema";
 import { type Session, sessionName } from "../../model/session";
 import { safeText } from "../../model/text-safety";
@@ -26,15 +27,15 @@ export interface DeliverDialogProps {
 }
 
 export function DeliverDialog({ session, others, seq, onClose }: DeliverDialogProps) {
-	const [form, setForm] = useState<DeliverForm>(EMPTY_DELIVERY);
+	const { form, set, clear } = useFormDraft(`deliver:${session.session}:${seq ?? "latest"}`, EMPTY_DELIVERY);
 	const deliver = useDeliver(session.session);
 	const block = useActionBlock() ?? missingFrom(form);
-	const set = (part: Partial<DeliverForm>) => setForm({ ...form, ...part });
 	const turn = `${safeText(sessionName(session))}${seq === null ? "" : `:${seq}`}`;
 	const submit = (event: FormEvent) => {
 		event.preventDefault();
 		if (block !== null || deliver.isPending) return;
 		const onSuccess = (done: Schema<"Delivered">) => {
+			clear();
 			sayDelivered(done, form);
 			onClose();
 		};

@@ -1,7 +1,7 @@
-/** The form of an agent's settings. It sends only what was changed. */
+/** The form of an agent's settings. It sends only what was changed, and keeps it until then. */
 
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { useActionBlock } from "../../../api/connection";
 import { answer, api } from "../../../api/http";
 import { providersQuery } from "../../../api/queries";
@@ -9,13 +9,14 @@ import { Button } from "../../../components/Button";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { Checkbox, SelectField, TextArea, TextField } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
+import { useFormDraft } from "../../../components/useFormDraft";
 import { type AgentDraft, changesOf, draftOf } from "../../../model/agent-draft";
 import { formatNumberOf } from "../../../model/quantity";
 import type { RunNode } from "../../../model/run";
 import css from "./Settings.module.css";
 
 export function AgentForm({ node }: { readonly node: RunNode }) {
-	const [draft, setDraft] = useState<AgentDraft>(() => draftOf(node));
+	const { form: draft, set, clear } = useFormDraft(`agent-settings:${node.runId}:${node.id}`, draftOf(node));
 	const block = useActionBlock();
 	const changes = changesOf(node, draft);
 	const count = Object.keys(changes.fields).length;
@@ -27,12 +28,11 @@ export function AgentForm({ node }: { readonly node: RunNode }) {
 					body: changes.fields,
 				}),
 			),
-		onSuccess: ({ node: saved }) => {
-			setDraft(draftOf(saved));
+		onSuccess: () => {
+			clear();
 			toast("The settings were saved. They hold from the next turn on.");
 		},
 	});
-	const set = (fields: Partial<AgentDraft>) => setDraft({ ...draft, ...fields });
 	const reason = block ?? changes.error ?? (count === 0 ? "Nothing was changed" : null);
 	const submit = (event: FormEvent) => {
 		event.preventDefault();
@@ -53,7 +53,7 @@ export function AgentForm({ node }: { readonly node: RunNode }) {
 				<Button type="submit" look="primary" blocked={reason} isPending={save.isPending}>
 					{count === 0 ? "Save" : `Save ${formatNumberOf(count, "change")}`}
 				</Button>
-				{count > 0 && <Button onClick={() => setDraft(draftOf(node))}>Undo the changes</Button>}
+				{count > 0 && <Button onClick={clear}>Undo the changes</Button>}
 				{changes.error !== null && <span className={css.error}>{changes.error}</span>}
 			</div>
 			{save.error !== null && <ErrorNote context="The settings were not changed." error={save.error} />}

@@ -1,7 +1,7 @@
 /** Adds an agent to the run: who it is, which program it runs on, and who hands work to it. */
 
 import { useQuery } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { useActionBlock } from "../../../api/connection";
 import { answer, api } from "../../../api/http";
 import { keys } from "../../../api/keys";
@@ -11,6 +11,7 @@ import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { SelectField, TextArea, TextField } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
+import { useFormDraft } from "../../../components/useFormDraft";
 import type { Schema } from "../../../model/schema";
 import { firstLine } from "../../../model/text-safety";
 import { useAgentNames } from "./useAgentNames";
@@ -34,12 +35,11 @@ interface Fields {
 const EMPTY: Fields = { label: "", alias: "", role: "implementer", program: null, from: null, instructions: "" };
 
 export function AddAgentDialog({ runId, onClose, onAdded }: AddAgentDialogProps) {
-	const [fields, setFields] = useState(EMPTY);
+	const { form: fields, set, clear } = useFormDraft(`add-agent:${runId}`, EMPTY);
 	const providers = useQuery(providersQuery());
 	const names = useAgentNames();
 	const block = useActionBlock();
 	const create = useNodeCreate(runId);
-	const set = (change: Partial<Fields>) => setFields((before) => ({ ...before, ...change }));
 	const programs = providers.data ?? [];
 	const program =
 		programs.find(({ name }) => name === fields.program) ?? programs.find(({ found }) => found) ?? programs[0];
@@ -50,6 +50,7 @@ export function AddAgentDialog({ runId, onClose, onAdded }: AddAgentDialogProps)
 		event.preventDefault();
 		if (why !== null || create.isPending || program === undefined) return;
 		const onSuccess = (node: Schema<"NodeView">) => {
+			clear();
 			toast(`Added ${firstLine(node.label, 40)}`);
 			onAdded(node.id);
 			onClose();

@@ -7,6 +7,7 @@ import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { Checkbox, SelectField, TextField } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
+import { useDraft } from "../../../components/useDraft";
 import { useAgentNames } from "./useAgentNames";
 import { useEdgeCreate } from "./useRunActions";
 
@@ -20,7 +21,7 @@ export interface ConnectDialogProps {
 export function ConnectDialog({ runId, from, to, onClose }: ConnectDialogProps) {
 	const names = useAgentNames();
 	const [target, setTarget] = useState(to ?? "");
-	const [label, setLabel] = useState("");
+	const [label, setLabel, clearLabel] = useDraft(`connect:${runId}:${from}`);
 	const [isBothWays, setBothWays] = useState(true);
 	const [isChecked, setChecked] = useState(false);
 	const block = useActionBlock();
@@ -32,6 +33,7 @@ export function ConnectDialog({ runId, from, to, onClose }: ConnectDialogProps) 
 		event.preventDefault();
 		if (why !== null || create.isPending) return;
 		const onSuccess = () => {
+			clearLabel();
 			toast(`Connected ${fromName} with ${names.all.get(target) ?? "the agent"}`);
 			onClose();
 		};

@@ -1,14 +1,15 @@
 /** What a run was begun with and may be changed: its goal, its commands, its budget and how many turns it may have open. */
 
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { useActionBlock } from "../../../api/connection";
 import { Button } from "../../../components/Button";
 import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { TextArea, TextField } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
+import { useFormDraft } from "../../../components/useFormDraft";
 import type { RunFields } from "../../../model/run";
-import { changeOf, faultOf, type RunForm, runForm } from "../../../model/run-form";
+import { changeOf, faultOf, runForm } from "../../../model/run-form";
 import { useRunChange } from "./useRunActions";
 
 export interface RunSettingsProps {
@@ -17,17 +18,17 @@ export interface RunSettingsProps {
 }
 
 export function RunSettingsDialog({ run, onClose }: RunSettingsProps) {
-	const [begun] = useState(() => runForm(run));
-	const [form, setForm] = useState(begun);
+	const now = runForm(run);
+	const { form, set, clear, isChanged } = useFormDraft(`run-settings:${run.id}`, now);
 	const block = useActionBlock();
 	const change = useRunChange(run.id);
-	const set = (fields: Partial<RunForm>) => setForm((before) => ({ ...before, ...fields }));
-	const body = changeOf(begun, form);
+	const body = changeOf(now, form);
 	const why = block ?? faultOf(form) ?? (Object.keys(body).length === 0 ? "Nothing was changed yet" : null);
 	const submit = (event: FormEvent) => {
 		event.preventDefault();
 		if (why !== null || change.isPending) return;
 		const onSuccess = () => {
+			clear();
 			toast("The settings of the run hold from the next turn on");
 			onClose();
 		};
@@ -74,7 +75,8 @@ export function RunSettingsDialog({ run, onClose }: RunSettingsProps) {
 				{change.error !== null && <ErrorNote context="Nothing was changed." error={change.error} />}
 				<Button type="submit" look="primary" blocked={why} isPending={change.isPending}>
 					Change the settings
-				</Button>
+				</Button>{" "}
+				{isChanged && <Button onClick={clear}>Undo the changes</Button>}
 			</form>
 		</Dialog>
 	);

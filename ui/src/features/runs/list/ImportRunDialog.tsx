@@ -11,11 +11,12 @@ import { Button } from "../../../components/Button";
 import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { Checkbox, TextField } from "../../../components/Field";
+import { useDraft } from "../../../components/useDraft";
 import type { Schema } from "../../../model/schema";
 
 export function ImportRunDialog({ onClose }: { readonly onClose: () => void }) {
 	const [file, setFile] = useState<File | null>(null);
-	const [folder, setFolder] = useState("");
+	const [folder, setFolder, clearFolder] = useDraft("import-run:folder");
 	const [isCopy, setCopy] = useState(false);
 	const block = useActionBlock();
 	const form = useFormKey();
@@ -29,8 +30,11 @@ export function ImportRunDialog({ onClose }: { readonly onClose: () => void }) {
 			const response = await request(`/api/runs/import?${query}`, { method: "POST", body: chosen, headers });
 			return (await response.json()) as Schema<"RunAnswer">;
 		},
-		onSuccess: ({ run }) => navigate(paths.run(run.id)),
-		onError: form.renew,
+		onSuccess({ run }) {
+			clearFolder();
+			navigate(paths.run(run.id));
+		},
+		onError: form.renewIfRefused,
 	});
 	const why = block ?? (file === null ? "Choose the file first" : null);
 	const submit = (event: FormEvent) => {

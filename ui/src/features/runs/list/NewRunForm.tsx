@@ -1,4 +1,4 @@
-/** The form of a new run. Where it works and which team are in the URL; the goal is kept until it is sent. */
+/** The form of a new run. Where it works and which team are in the URL; what is typed is kept until it is sent. */
 
 import { useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
@@ -14,6 +14,7 @@ import { ErrorNote } from "../../../components/ErrorNote";
 import { Checkbox, SelectField, TextArea } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
 import { useDraft } from "../../../components/useDraft";
+import { useFormDraft } from "../../../components/useFormDraft";
 import { useQueryParam } from "../../../components/useQueryParam";
 import type { Schema } from "../../../model/schema";
 import { teamAgents } from "../../../model/team-file";
@@ -29,7 +30,7 @@ export function NewRunForm() {
 	const [team, setTeam] = useQueryParam("team");
 	const [world, setWorld] = useQueryParam("ledger");
 	const [goal, setGoal, clearGoal] = useDraft("new-run:goal");
-	const [settings, setSettings] = useState<RunSettings>(NO_MORE);
+	const { form: settings, set: setSettings, clear: clearSettings } = useFormDraft("new-run:settings", NO_MORE);
 	const [starts, setStarts] = useState(true);
 	const block = useActionBlock();
 	const make = useNewRun();
@@ -50,6 +51,7 @@ export function NewRunForm() {
 			{
 				onSuccess({ run, unsent }) {
 					clearGoal();
+					clearSettings();
 					if (unsent !== null) toast(`The run was made, but its goal was not sent. ${errorWords(unsent).what}`);
 					navigate(paths.run(run.id));
 				},

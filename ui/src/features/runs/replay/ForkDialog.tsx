@@ -1,10 +1,9 @@
 /** Makes another run that shares the past of this one up to a moment. */
 
 import { useMutation } from "@tanstack/react-query";
-import { type FormEvent, useState } from "react";
+import type { FormEvent } from "react";
 import { navigate } from "wouter/use-browser-location";
 import { useActionBlock } from "../../../api/connection";
-import { ApiError } from "../../../api/errors";
 import { answer, api } from "../../../api/http";
 import { idempotent, useFormKey } from "../../../api/idempotency";
 import { paths } from "../../../app/paths";
@@ -13,6 +12,7 @@ import { Dialog } from "../../../components/Dialog";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { TextField } from "../../../components/Field";
 import { toast } from "../../../components/toasts";
+import { useFormDraft } from "../../../components/useFormDraft";
 
 export interface ForkDialogProps {
 	readonly runId: string;
@@ -22,22 +22,23 @@ export interface ForkDialogProps {
 }
 
 export function ForkDialog({ runId, seq, title, onClose }: ForkDialogProps) {
-	const [name, setName] = useState(`${title}, from event ${seq}`.slice(0, 120));
+	const initial = { name: `${title}, from event ${seq}`.slice(0, 120) };
+	const { form: fields, set, clear } = useFormDraft(`run-fork:${runId}:${seq}`, initial);
 	const block = useActionBlock();
 	const form = useFormKey();
 	const fork = useMutation({
 		mutationFn: () => {
 			const params = { path: { run_id: runId } };
-			const body = { seq, ...(name.trim() === "" ? {} : { title: name.trim() }) };
+			const name = fields.name.trim();
+			const body = { seq, ...(name === "" ? {} : { title: name }) };
 			return answer(api.POST("/api/runs/{run_id}/fork", { params, headers: idempotent(form.key), body }));
 		},
 		onSuccess({ run }) {
+			clear();
 			toast("The fork is paused: look at it, then resume it");
 			navigate(paths.run(run.id));
 		},
-		onError(error) {
-			if (error instanceof ApiError) form.renew();
-		},
+		onError: form.renewIfRefused,
 	});
 	const submit = (event: FormEvent) => {
 		event.preventDefault();
@@ -46,7 +47,11 @@ export function ForkDialog({ runId, seq, title, onClose }: ForkDialogProps) {
 	return (
 		<Dialog title={`Fork from event ${seq}`} isOpen onClose={onClose}>
 			<form onSubmit={submit}>
-				<TextField label="Title of the fork" value={name} onChange={(event) => setName(event.target.value)} />
+				<TextField
+					label="Title of the fork"
+					value={fields.name}
+					onChange={(event) => set({ name: event.target.value })}
+				/>
 				<p>
 					The fork is a new run, paused, with the same agents and the same past up to here. Their programs begin new
 					sessions and new worktrees; inputs of open turns wait again, and open approvals are denied. This run stays as
