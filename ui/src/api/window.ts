@@ -11,6 +11,7 @@ import { type LiveRun, LiveRuns, type LiveRunView } from "./live-run";
 import { followNotices, type Notice, type NoticePlatform } from "./notices";
 import { Invalidation, queryClient } from "./query";
 import { type SocketLike, WindowSocket } from "./run-socket";
+import { noteServerTime, serverNow } from "./server-clock";
 
 export const windowSocket = new WindowSocket({
 	open: (path) => new WebSocket(path) as SocketLike,
@@ -40,7 +41,7 @@ export const liveRuns = new LiveRuns({
 		const frame = requestAnimationFrame(callback);
 		return () => cancelAnimationFrame(frame);
 	},
-	now: Date.now,
+	now: serverNow,
 });
 
 const noticeListeners = new Set<(notice: Notice) => void>();
@@ -52,9 +53,11 @@ export function onNotice(listener: (notice: Notice) => void): () => void {
 }
 
 const platform: NoticePlatform = {
-	open({ after, signal }) {
+	async open({ after, signal }) {
 		const headers = { accept: "text/event-stream", ...(after === null ? {} : { "last-event-id": after }) };
-		return fetch("/v1/events", { headers, signal, cache: "no-store" });
+		const response = await fetch("/v1/events", { headers, signal, cache: "no-store" });
+		noteServerTime(response.headers.get("date"));
+		return response;
 	},
 	pause(ms, signal) {
 		return new Promise((resolve) => {
@@ -68,7 +71,7 @@ const platform: NoticePlatform = {
 			if (signal.aborted) done();
 		});
 	},
-	now: Date.now,
+	now: serverNow,
 	random: Math.random,
 };
 

@@ -1,6 +1,7 @@
 /** A time: relative in the text, exact on hover, machine-readable in `datetime`. One clock drives all of them. */
 
 import { useSyncExternalStore } from "react";
+import { useServerAhead } from "../api/server-clock";
 import { formatAge, formatDuration, formatExact, formatRelative, parseTime } from "../model/time";
 
 /** How often ages on screen may change. */
@@ -8,6 +9,7 @@ const TICK_MS = 5_000;
 
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | null = null;
+/** By the browser's clock. */
 let clock = Date.now();
 
 function subscribe(listener: () => void): () => void {
@@ -31,9 +33,10 @@ function tick(): void {
 	for (const listener of listeners) listener();
 }
 
-/** The time now, in steps of five seconds. */
+/** The time now by the server's clock, in steps of five seconds. */
 export function useNow(): number {
-	return useSyncExternalStore(subscribe, () => clock);
+	const ahead = useServerAhead();
+	return useSyncExternalStore(subscribe, () => clock) + ahead;
 }
 
 export interface TimeProps {
