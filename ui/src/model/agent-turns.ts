@@ -6,6 +6,7 @@
 
 import { type Artifact, isTurnOver, type RunEvent } from "./run";
 import type { Schema } from "./schema";
+import { unknownWord } from "./unknown-word";
 
 export const TURN_EVENTS = ["turn.status", "artifact.created", "telemetry.usage"] as const;
 
@@ -146,5 +147,7 @@ export function turnWords(status: Schema<"TurnStatus">): {
 			return { tone: "neutral", word: "interrupted" };
 		case "turn.failed":
 			return { tone: "failed", word: "failed" };
+		default:
+			return { tone: "neutral", word: unknownWord(status) };
 	}
 }

@@ -2,6 +2,7 @@
 
 import { parseRef, type Ref } from "./refs";
 import type { Schema } from "./schema";
+import { unknownWord } from "./unknown-word";
 
 export type AttentionItem = Schema<"AttentionItem">;
 export type AttentionKind = Schema<"AttentionKind">;
@@ -48,6 +49,8 @@ export function attentionKindWord(kind: AttentionKind): string {
 			return "budget";
 		case "finished":
 			return "finished";
+		default:
+			return unknownWord(kind);
 	}
 }
 

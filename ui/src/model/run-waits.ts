@@ -1,6 +1,7 @@
 /** Why a run does not go on, as words and as a tree: root causes first, and under each what waits because of it. */
 
 import type { Schema } from "./schema";
+import { unknownWord } from "./unknown-word";
 
 export type WhyGraph = Schema<"WhyGraph">;
 export type Wait = Schema<"WaitView">;
@@ -85,11 +86,13 @@ export function waitWords(wait: Wait): string {
 			return "is blocked";
 		case "turn-open":
 			return "has an open turn";
+		default:
+			return unknownWord(wait.reason);
 	}
 }
 
-function stoppedWords({ runStatus, pausedReason }: Wait): string {
-	switch (runStatus ?? null) {
+function stoppedWords({ runStatus = null, pausedReason }: Wait): string {
+	switch (runStatus) {
 		case "paused":
 			return `the run is paused${pausedReason == null ? "" : `: ${pausedWords(pausedReason)}`}`;
 		case "completed":
@@ -101,6 +104,8 @@ function stoppedWords({ runStatus, pausedReason }: Wait): string {
 		case "running":
 		case null:
 			return "the run does not run";
+		default:
+			return `the run is ${unknownWord(runStatus)}`;
 	}
 }
 
@@ -114,6 +119,8 @@ function pausedWords(reason: Schema<"PausedReason">): string {
 			return "the budget is used up";
 		case "daemon-restart":
 			return "the server was restarted";
+		default:
+			return unknownWord(reason);
 	}
 }
 

@@ -8,6 +8,7 @@ import { type Approval, type Artifact, isTurnOver, type RunFields, type RunNode,
 import type { Schema } from "./schema";
 import { firstLine } from "./text-safety";
 import { formatClock, parseTime } from "./time";
+import { unknownWord } from "./unknown-word";
 
 /** How a state looks; the same names as the tones of `StateWord`. */
 export type Tone = "running" | "waiting" | "failed" | "done" | "neutral";
@@ -23,6 +24,7 @@ export interface StateWords {
 }
 
 const REASON_CHARS_MAX = 160;
+const UNKNOWN_STATE = "this page does not know the state";
 
 /** What a run's state needs to be told; a summary of a list has as much. */
 export type RunStateFields = Pick<RunFields, "status" | "phase" | "pausedReason" | "updatedAt">;
@@ -46,6 +48,8 @@ export function runStateWords(run: RunStateFields, more: RunStateDetail = {}): S
 			return { tone: "done", word: "completed", reason: "every agent is at rest", since };
 		case "failed":
 			return { tone: "failed", word: "failed", reason: "cannot go on without repair", since };
+		default:
+			return { tone: "neutral", word: unknownWord(run.status), reason: UNKNOWN_STATE, since };
 	}
 }
 
@@ -90,6 +94,8 @@ function pauseReason(reason: Schema<"PausedReason"> | null, stall: Schema<"Stall
 			return "the server was restarted";
 		case null:
 			return "no reason was recorded";
+		default:
+			return unknownWord(reason);
 	}
 }
 
@@ -106,6 +112,8 @@ export function stallWords(stall: Schema<"StallEvidence">): string {
 			return `the same handoff ${stall.count} times`;
 		case "no-progress":
 			return `${stall.count} turns in a row did nothing`;
+		default:
+			return unknownWord(stall.reason);
 	}
 }
 
@@ -121,6 +129,8 @@ export function phaseWord(phase: Schema<"RunPhase">): string {
 			return "updating documents";
 		case "DONE":
 			return "done";
+		default:
+			return unknownWord(phase);
 	}
 }
 
@@ -166,6 +176,13 @@ export function nodeStateWords(node: RunNode, detail: NodeStateDetail, now: numb
 			};
 		case "idle":
 			return idleWords(node, detail, now);
+		default:
+			return {
+				tone: "neutral",
+				word: unknownWord(node.status),
+				reason: summaryOf(node) || UNKNOWN_STATE,
+				since: node.lastActivityAt,
+			};
 	}
 }
 
@@ -185,7 +202,8 @@ function workWords({ turn, tools, live }: NodeStateDetail): string {
 function blockedWords(node: RunNode, { approvals }: NodeStateDetail): StateWords {
 	const oldest = approvals.toSorted((one, other) => Date.parse(one.createdAt) - Date.parse(other.createdAt))[0];
 	const words = { tone: "waiting", word: "blocked" } as const;
-	switch (node.block?.reason) {
+	const reason = node.block?.reason;
+	switch (reason) {
 		case "approvals": {
 			const more = approvals.length > 1 ? ` and ${approvals.length - 1} more` : "";
 			const about = oldest === undefined ? "" : `: ${firstLine(oldest.context, 80)}${more}`;
@@ -194,12 +212,14 @@ function blockedWords(node: RunNode, { approvals }: NodeStateDetail): StateWords
 		case "stall":
 			return { ...words, reason: `stalled${withSummary(node)}`, since: node.lastActivityAt };
 		case "violation": {
-			const count = node.block.paths?.length ?? 0;
+			const count = node.block?.paths?.length ?? 0;
 			const files = count === 0 ? "files" : numbered(count, "file", "files");
 			return { ...words, reason: `wrote ${files} that it may not write`, since: node.lastActivityAt };
 		}
 		case undefined:
 			return { ...words, reason: summaryOf(node) || "waits for you", since: node.lastActivityAt };
+		default:
+			return { ...words, reason: `${unknownWord(reason)}${withSummary(node)}`, since: node.lastActivityAt };
 	}
 }
 

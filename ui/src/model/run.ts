@@ -383,6 +383,9 @@ export function isTurnOver(status: Schema<"TurnStatus">): boolean {
 		case "tool.pending":
 		case "awaiting_approval":
 			return false;
+		default:
+			// A status of a newer server: the turn goes on until one comes that ends it.
+			return false;
 	}
 }
 

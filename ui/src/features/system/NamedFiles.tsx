@@ -9,6 +9,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { SafeText } from "../../components/SafeText";
 import { Skeleton } from "../../components/Skeleton";
 import { useQueryParam } from "../../components/useQueryParam";
+import { unknownWord } from "../../model/unknown-word";
 import { NamedFileDrawer } from "./NamedFileDrawer";
 import { NewNamedFile } from "./NewNamedFile";
 import type { NamedFile, NamedFileStore } from "./named-file";
@@ -64,6 +65,8 @@ function sourceWord(source: NamedFile["source"]): string {
 			return "yours";
 		case "workspace":
 			return "the folder";
+		default:
+			return unknownWord(source);
 	}
 }
 

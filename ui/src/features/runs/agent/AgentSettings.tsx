@@ -6,6 +6,7 @@ import { StateWord } from "../../../components/StateWord";
 import { Time } from "../../../components/Time";
 import { formatCost, formatTokens } from "../../../model/quantity";
 import type { RunNode } from "../../../model/run";
+import { unknownWord } from "../../../model/unknown-word";
 import { AgentDangers } from "./AgentDangers";
 import { AgentForm } from "./AgentForm";
 import css from "./Settings.module.css";
@@ -81,6 +82,12 @@ function ConnectionWords({ connection }: { readonly connection: NonNullable<RunN
 			return (
 				<StateWord tone="neutral" word="not running">
 					the next prompt starts it
+				</StateWord>
+			);
+		default:
+			return (
+				<StateWord tone="neutral" word={unknownWord(connection.status)}>
+					{about}
 				</StateWord>
 			);
 	}

@@ -15,6 +15,7 @@ import { Time } from "../../../components/Time";
 import { useDraft } from "../../../components/useDraft";
 import type { Schema } from "../../../model/schema";
 import type { AskedApproval } from "../../../model/transcript";
+import { unknownWord } from "../../../model/unknown-word";
 import css from "./Timeline.module.css";
 
 export interface ApprovalNoteProps {
@@ -97,12 +98,10 @@ function PlainAnswers({ runId, approvalId }: { readonly runId: string; readonly 
 }
 
 function Resolved({ resolution }: { readonly resolution: Schema<"ResolutionView"> }) {
-	const words = { approved: "✓ You approved it", denied: "✕ It was denied", modified: "✓ You changed it and approved" };
-	const scopes = { once: "", node: " for this agent from now on", run: " for this run from now on" };
 	return (
 		<p className={css.line}>
-			{words[resolution.status]}
-			{scopes[resolution.scope]}
+			{resolutionWords(resolution)}
+			{SCOPE_WORDS[resolution.scope]}
 			{resolution.reason != null && (
 				<>
 					: <SafeText text={resolution.reason} />
@@ -110,4 +109,19 @@ function Resolved({ resolution }: { readonly resolution: Schema<"ResolutionView"
 			)}
 		</p>
 	);
+}
+
+const SCOPE_WORDS = { once: "", node: " for this agent from now on", run: " for this run from now on" };
+
+function resolutionWords({ status }: Schema<"ResolutionView">): string {
+	switch (status) {
+		case "approved":
+			return "✓ You approved it";
+		case "denied":
+			return "✕ It was denied";
+		case "modified":
+			return "✓ You changed it and approved";
+		default:
+			return unknownWord(status);
+	}
 }

@@ -14,6 +14,7 @@ import { formatRef } from "../../../model/refs";
 import type { Approval, RunNode } from "../../../model/run";
 import { providerWord } from "../../../model/run-words";
 import { firstLine } from "../../../model/text-safety";
+import { unknownWord } from "../../../model/unknown-word";
 import { Age } from "./Age";
 import { ChatBox } from "./ChatBox";
 import css from "./Drawers.module.css";
@@ -109,7 +110,8 @@ function factsOf({ node, lines }: Agent) {
 }
 
 function programState({ connection }: RunNode): string {
-	switch (connection?.status) {
+	const status = connection?.status;
+	switch (status) {
 		case "connected":
 			return "works";
 		case "idle":
@@ -118,6 +120,8 @@ function programState({ connection }: RunNode): string {
 			return "does not run";
 		case undefined:
 			return "not started yet";
+		default:
+			return unknownWord(status);
 	}
 }
 

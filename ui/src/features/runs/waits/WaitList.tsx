@@ -19,6 +19,7 @@ import {
 } from "../../../model/run-waits";
 import type { Schema } from "../../../model/schema";
 import { firstLine } from "../../../model/text-safety";
+import { unknownWord } from "../../../model/unknown-word";
 import css from "./WaitList.module.css";
 
 type Run = Schema<"RunView">;
@@ -155,6 +156,8 @@ function Owner({ wait: { owner }, run }: { readonly wait: Wait; readonly run: Ru
 			);
 		case "daemon":
 			return <>the server ends it by itself</>;
+		default:
+			return <>ended by: {unknownWord(owner.kind)}</>;
 	}
 }
 
