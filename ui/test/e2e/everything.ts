@@ -10,6 +10,27 @@ import { wrapSharedShell } from "./terminals.ts";
 /** The name of a screen, and a path that shows it. */
 export type Screens = Readonly<Record<string, string>>;
 
+const SYSTEM_PAGES = ["health", "providers", "roles", "teams", "types", "tokens", "settings", "audit", "about"];
+const systemScreens: Screens = Object.fromEntries(SYSTEM_PAGES.map((page) => [`system ${page}`, `/system/${page}`]));
+
+/** Every screen that a new server has, with nothing in it. */
+export const EMPTY_SCREENS: Screens = {
+	inbox: "/",
+	"inbox approvals": "/?kind=approval",
+	runs: "/runs",
+	"new run": "/runs/new",
+	sessions: "/sessions",
+	ledgers: "/ledgers",
+	ledger: "/ledgers/default",
+	"ledger search": "/ledgers/default/search?q=x",
+	people: "/ledgers/default/people",
+	person: "/ledgers/default/people/NOBODY",
+	histories: "/history",
+	compare: "/history/compare",
+	...systemScreens,
+	"sign-in": "/signin",
+};
+
 /** What it holds. */
 export interface Everything {
 	readonly screens: Screens;
@@ -51,14 +72,13 @@ export async function makeEverything(harness: Harness): Promise<Everything> {
 		makeLedger(harness),
 		makeHistory(harness),
 	]);
-	const system = ["health", "providers", "roles", "teams", "types", "tokens", "settings", "audit", "about"];
 	const screens = {
 		inbox: "/",
 		...runs,
 		...sessions.screens,
 		...ledgers,
 		...history,
-		...Object.fromEntries(system.map((page) => [`system ${page}`, `/system/${page}`])),
+		...systemScreens,
 		"system role": "/system/roles?name=implementer",
 		"system team": "/system/teams?name=team",
 		"system new token": "/system/tokens?new=1",

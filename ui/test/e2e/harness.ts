@@ -1,9 +1,9 @@
 /**
- * A real server on a temporary data directory, the built UI in front of it, and Chromium.
+ * A real server on a temporary data directory, and Chromium, signed in through the link that the server prints.
  *
- * `const h = await startHarness()`, `h.open("/runs")`, `h.stop()`. Ports are free ones on 127.0.0.1. The UI comes from
- * `dist` (or `UI_DIST`) through Vite's preview server, which passes the API on; with `UI_DEV=1` from the sources; with
- * `UI_EMBEDDED=1` from the binary itself, through the link that it prints.
+ * `const h = await startHarness()`, `h.open("/runs")`, `h.stop()`. Ports are free ones on 127.0.0.1. The server serves
+ * the UI itself, with its cookie and its headers. A debug build reads it from the `ui/dist` of its own checkout. With
+ * `UI_DEV=1` Vite serves the sources of this checkout and passes the API on, which needs no build.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -13,14 +13,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { createServer, preview } from "vite";
+import { createServer } from "vite";
 import { serverProxy } from "../../build/server-proxy.ts";
 
 const UI_DIR = fileURLToPath(new URL("../..", import.meta.url));
 const OUT_DIR = join(UI_DIR, "test/e2e/out");
 /** The program. Called by the name `turnkeep-agent-script`, it is the scripted agent. */
 export const BINARY = process.env.TURNKEEP_BIN ?? join(UI_DIR, "../target/debug/turnkeep");
-const DIST = process.env.UI_DIST ?? join(UI_DIR, "dist");
 const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 const START_MS_MAX = 30_000;
 const STOP_MS_MAX = 10_000;
@@ -62,9 +61,11 @@ export interface Harness {
 	cli(args: readonly string[], input?: string): Promise<string>;
 	/** Writes `test/e2e/out/NAME.png`. */
 	screenshot(name: string): Promise<void>;
-	/** Stops and starts the server on the same ports and data. */
+	/** Stops and starts the server on the same port of HTTP and the same data. */
 	stopServer(): Promise<void>;
 	startServer(): Promise<void>;
+	/** Ends the server at once, as a loss of power would. */
+	killServer(): Promise<void>;
 	stop(): Promise<void>;
 }
 
@@ -76,13 +77,13 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 	const server = new Server(root, dataDir, options);
 	await server.start();
 	const token = (await readFile(join(dataDir, "token"), "utf8")).trim();
-	const isEmbedded = process.env.UI_EMBEDDED === "1";
-	const ui = isEmbedded ? { url: server.url, close: async () => undefined } : await serveUi(server.url, token);
+	const dev = process.env.UI_DEV === "1" ? await serveSources(server.url, token) : null;
+	const uiUrl = dev?.url ?? server.url;
 	const browser = await launchBrowser();
-	const { context, page, consoleErrors } = await openWindow(browser, ui.url, options);
-	if (isEmbedded) await page.goto(`/?token=${token}`);
+	const { context, page, consoleErrors } = await openWindow(browser, uiUrl, options);
+	await signIn(context, token);
 	return {
-		uiUrl: ui.url,
+		uiUrl,
 		serverUrl: server.url,
 		binaryAddress: server.binaryAddress,
 		token,
@@ -104,9 +105,10 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
 		},
 		stopServer: () => server.stop(),
 		startServer: () => server.start(),
+		killServer: () => server.stop("SIGKILL"),
 		async stop() {
 			await browser.close();
-			await ui.close();
+			await dev?.close();
 			await server.stop();
 			await rm(root, { recursive: true, force: true });
 		},
@@ -143,14 +145,14 @@ class Server {
 
 	readonly #kill = (): void => void this.#process?.kill("SIGKILL");
 
-	async stop(): Promise<void> {
+	async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
 		const child = this.#process;
 		this.#process = null;
 		process.off("exit", this.#kill);
 		if (child === null || child.exitCode !== null) return;
 		const ended = new Promise((resolve) => child.once("exit", resolve));
 		const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
-		child.kill("SIGTERM");
+		child.kill(signal);
 		await ended;
 		clearTimeout(timer);
 	}
@@ -178,17 +180,19 @@ function readAddresses(child: ChildProcess): Promise<{ readonly url: string; rea
 	});
 }
 
-async function serveUi(target: string, token: string): Promise<{ url: string; close: () => Promise<void> }> {
-	const proxy = serverProxy(target, token);
-	const listen = { host: "127.0.0.1", port: 0, strictPort: true, proxy };
-	if (process.env.UI_DEV === "1") {
-		const dev = await createServer({ root: UI_DIR, server: listen, logLevel: "error" });
-		await dev.listen();
-		return { url: addressOf(dev.httpServer?.address()), close: () => dev.close() };
+/** Follows the link that the server prints, after which the window has the owner's cookie. */
+async function signIn(context: BrowserContext, token: string): Promise<void> {
+	const page = await (await context.request.get(`/?token=${token}`)).text();
+	if (!page.includes('id="root"')) {
+		throw new Error(`${BINARY} serves no UI: run \`npm run build\` in the checkout that it was built from`);
 	}
-	if (!existsSync(join(DIST, "index.html"))) throw new Error(`there is no ${DIST}: run \`npm run build\` first`);
-	const built = await preview({ root: UI_DIR, build: { outDir: DIST }, preview: listen, logLevel: "error" });
-	return { url: addressOf(built.httpServer.address()), close: () => built.close() };
+}
+
+async function serveSources(target: string, token: string): Promise<{ url: string; close: () => Promise<void> }> {
+	const listen = { host: "127.0.0.1", port: 0, strictPort: true, proxy: serverProxy(target, token) };
+	const dev = await createServer({ root: UI_DIR, server: listen, logLevel: "error" });
+	await dev.listen();
+	return { url: addressOf(dev.httpServer?.address()), close: () => dev.close() };
 }
 
 function addressOf(address: unknown): string {

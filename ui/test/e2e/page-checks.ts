@@ -2,7 +2,6 @@
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { expect } from "vitest";
 import type { Harness } from "./harness.ts";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -15,8 +14,11 @@ export const ZOOMED = { width: 640, height: 400 };
 export type CheckedPage = Harness["page"];
 
 /** Waits until nothing on the page is a placeholder of what is being fetched. */
-export async function untilLoaded(page: CheckedPage): Promise<void> {
-	await expect.poll(() => page.getByRole("status", { name: /^Loading/ }).count(), { timeout: 15_000 }).toBe(0);
+export function untilLoaded(page: CheckedPage): Promise<void> {
+	return page
+		.getByRole("status", { name: /^Loading/ })
+		.first()
+		.waitFor({ state: "detached" });
 }
 
 /**

@@ -2,27 +2,10 @@
 
 import type { Request } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { EMPTY_SCREENS } from "./everything.ts";
 import { type Harness, startHarness } from "./harness.ts";
 
 const UUID = "6f0a2d0e-8a3b-4c5d-9e1f-001122334455";
-const ROUTES = [
-	"/",
-	"/?kind=approval",
-	"/runs",
-	"/runs/new",
-	"/sessions",
-	"/ledgers",
-	"/ledgers/default",
-	"/ledgers/default/search?q=x",
-	"/ledgers/default/people",
-	"/ledgers/default/people/NOBODY",
-	"/history",
-	"/history/compare",
-	...["health", "providers", "roles", "teams", "types", "tokens", "settings", "audit", "about"].map(
-		(page) => `/system/${page}`,
-	),
-	"/signin",
-];
 /** These name things that an empty server does not have: they say so. */
 const MISSING = [
 	`/runs/${UUID}`,
@@ -52,7 +35,7 @@ afterAll(() => harness?.stop());
 /** A failed fetch is logged by the browser itself, also where 404 is the expected answer. */
 const isNotAnswer = (error: string) => !/Failed to load resource: .* 404/.test(error);
 
-test.each(ROUTES)("%s opens", async (path) => {
+test.each(Object.values(EMPTY_SCREENS))("%s opens", async (path) => {
 	harness.consoleErrors.length = 0;
 	await harness.open(path);
 	await harness.connected();

@@ -1,4 +1,4 @@
-/** Signing in at the server itself, which serves the built UI: the page that was wanted survives. */
+/** Signing in: the page that was wanted survives. */
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -19,6 +19,7 @@ const signIn = async () => {
 };
 
 test("a deep link asks for the token and then opens", async () => {
+	await harness.context.clearCookies();
 	await page.goto(`${harness.serverUrl}/system/about?x=1`);
 	await signIn();
 	await connected();
