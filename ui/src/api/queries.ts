@@ -7,6 +7,7 @@
 import { queryOptions } from "@tanstack/react-query";
 import type { RunSummary } from "../model/run-summary";
 import type { Schema } from "../model/schema";
+import type { Session } from "../model/session";
 import { ApiError } from "./errors";
 import { answer, api, requestJson } from "./http";
 import { keys } from "./keys";
@@ -57,30 +58,13 @@ export const providersQuery = () =>
 		queryFn: async ({ signal }) => (await answer(api.GET("/api/providers", { signal }))).providers,
 	});
 
-/** A wrapped session as the broker lists it. */
-export interface SessionSummary {
-	readonly session: string;
-	readonly name?: string;
-	readonly preset?: string;
-	readonly pid: number;
-	readonly state?: "working" | "blocked" | "ready";
-	/** Since when it has this state; of an ended session, since when it has ended. */
-	readonly since?: string;
-	readonly turns: number;
-	readonly last_turn_at?: string;
-	readonly connected: boolean;
-	readonly shared: boolean;
-	readonly preview?: string;
-}
-
 /** Wrapped sessions, or null where this server does not show them (no broker inside, or not on loopback). */
 export const sessionsQuery = () =>
 	queryOptions({
 		queryKey: keys.sessions(),
-		queryFn: async ({ signal }): Promise<readonly SessionSummary[] | null> => {
+		queryFn: async ({ signal }): Promise<readonly Session[] | null> => {
 			try {
-				return (await requestJson<{ readonly sessions: readonly SessionSummary[] }>("/v1/sessions", { signal }))
-					.sessions;
+				return (await requestJson<{ readonly sessions: readonly Session[] }>("/v1/sessions", { signal })).sessions;
 			} catch (error) {
 				if (error instanceof ApiError && error.status === 404) return null;
 				throw error;

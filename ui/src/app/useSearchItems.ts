@@ -2,11 +2,11 @@
 
 import { useQuery } from "@tanstack/react-query";
 import { setPreferences } from "../api/preferences";
-import type { SessionSummary } from "../api/queries";
 import { sessionsQuery, typesQuery, wholeRunsQuery, worldsQuery } from "../api/queries";
 import { formatRef, type Ref, refKindWord } from "../model/refs";
 import type { Schema } from "../model/schema";
 import type { SearchItem, SearchQuery } from "../model/search";
+import type { Session } from "../model/session";
 import { firstLine } from "../model/text-safety";
 import { pathOfRef, paths, SYSTEM_PAGES } from "./paths";
 import { PLACES } from "./places";
@@ -66,7 +66,7 @@ function runItems(run: Schema<"RunView">): FoundItem[] {
 	return [{ id: `run:${run.id}`, group: "Runs", label: title, detail, does: open(paths.run(run.id)) }, ...agents];
 }
 
-function sessionItem(session: SessionSummary): FoundItem {
+function sessionItem(session: Session): FoundItem {
 	const label = firstLine(session.name ?? session.session.slice(0, 8));
 	const detail = firstLine(`${session.preset ?? ""} ${session.preview ?? ""}`.trim());
 	return { id: session.session, group: "Sessions", label, detail, does: open(paths.session(session.session)) };

@@ -186,6 +186,22 @@ export function nodeStateWords(node: RunNode, detail: NodeStateDetail, now: numb
 	}
 }
 
+/** The state of an agent without its reason: for a name of it in a line of text. */
+export function nodeStatusWord(status: RunNode["status"]): Pick<StateWords, "tone" | "word"> {
+	switch (status) {
+		case "running":
+			return { tone: "running", word: "running" };
+		case "blocked":
+			return { tone: "waiting", word: "blocked" };
+		case "failed":
+			return { tone: "failed", word: "failed" };
+		case "idle":
+			return { tone: "neutral", word: "idle" };
+		default:
+			return { tone: "neutral", word: unknownWord(status) };
+	}
+}
+
 function summaryOf(node: RunNode): string {
 	return firstLine(node.summary, REASON_CHARS_MAX);
 }

@@ -1,6 +1,5 @@
 /** What a ref names, in short: kind, name, text form to copy, and the way to its chain. */
 
-import type { ReactNode } from "react";
 import { formatRef, hasChain, type Ref, refKindWord } from "../../model/refs";
 import { Button } from "../Button";
 import { CopyButton } from "../CopyButton";
@@ -11,10 +10,9 @@ import { explain } from "./why-store";
 export interface RefCardProps {
 	readonly to: Ref;
 	readonly name?: string | undefined;
-	readonly children?: ReactNode;
 }
 
-export function RefCard({ to, name, children }: RefCardProps) {
+export function RefCard({ to, name }: RefCardProps) {
 	const text = formatRef(to);
 	return (
 		<div className={css.cardBody}>
@@ -24,7 +22,6 @@ export function RefCard({ to, name, children }: RefCardProps) {
 					<SafeText text={name} />
 				</p>
 			)}
-			{children}
 			<p className={css.row}>
 				<code className={css.ref}>
 					<SafeText text={text} />

@@ -19,6 +19,16 @@ test("a chip is a link with a name that says what it is", () => {
 	expect(link.dataset.ref).toBe(`run:${ID}`);
 });
 
+test.each([
+	["run", { runs: [{ id: ID, status: "paused", pausedReason: "user", updatedAt: "2026-11-18T14:40:12Z" }] }, "paused"],
+	["session", { sessions: [{ session: ID, connected: true, state: "blocked", unanswered: 0 }] }, "blocked"],
+])("the chip of a %s shows its state", async (kind, list, word) => {
+	answerRequests({ "GET /api/runs?summary=1": list, "GET /v1/sessions": list });
+	renderInWindow(<RefChip to={`${kind}:${ID}`} name="Fix it" />);
+	const link = await screen.findByRole("link", { name: new RegExp(`Fix it, ${word}$`) });
+	expect(link.textContent).toContain(word);
+});
+
 test("Alt-click asks for the chain instead of opening, where there is one", () => {
 	renderInWindow(
 		<>

@@ -7,7 +7,6 @@ import { Button } from "../../components/Button";
 import { EmptyState } from "../../components/EmptyState";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Page } from "../../components/Page";
-import { RefChip } from "../../components/refs/RefChip";
 import { explain } from "../../components/refs/why-store";
 import { SafeText } from "../../components/SafeText";
 import { Skeleton } from "../../components/Skeleton";
@@ -17,7 +16,8 @@ import { LinkTabs } from "../../components/Tabs";
 import { Time } from "../../components/Time";
 import { useQueryParam } from "../../components/useQueryParam";
 import { turnWords } from "../../model/agent-turns";
-import type { RunNode, RunState } from "../../model/run";
+import type { RunState } from "../../model/run";
+import { AgentChip } from "./agent/AgentChip";
 import { OneTurn, useNamedPlace } from "./agent/AgentDiffs";
 import { TranscriptList } from "./agent/AgentTimeline";
 import diffs from "./agent/Diffs.module.css";
@@ -58,7 +58,7 @@ export default function AgentTurnScreen({ params }: ScreenProps<"run" | "turn">)
 		<Page
 			title={`Turn ${params.turn.slice(0, 8)}${node === undefined ? "" : ` of ${node.label}`}`}
 			crumbs={crumbs}
-			aside={data !== undefined && <TurnState runId={params.run} data={data} node={node} />}
+			aside={data !== undefined && <TurnState runId={params.run} data={data} nodes={state?.nodes ?? {}} />}
 			actions={
 				<Button icon="chain" onClick={() => explain(`turn:${params.turn}`)}>
 					Why?
@@ -82,10 +82,10 @@ export default function AgentTurnScreen({ params }: ScreenProps<"run" | "turn">)
 interface TurnStateProps {
 	readonly runId: string;
 	readonly data: WholeTurn;
-	readonly node: RunNode | undefined;
+	readonly nodes: RunState["nodes"];
 }
 
-function TurnState({ runId, data: { turn }, node }: TurnStateProps) {
+function TurnState({ runId, data: { turn }, nodes }: TurnStateProps) {
 	const { tone, word } = turnWords(turn.status);
 	return (
 		<span className={css.turnFacts}>
@@ -97,9 +97,7 @@ function TurnState({ runId, data: { turn }, node }: TurnStateProps) {
 				)}
 				<Time at={turn.endedAt ?? turn.startedAt} />
 			</StateWord>
-			{turn.nodeId !== null && (
-				<RefChip to={{ kind: "node", id: turn.nodeId }} name={node?.label ?? "a deleted agent"} />
-			)}
+			{turn.nodeId !== null && <AgentChip id={turn.nodeId} nodes={nodes} />}
 			<TurnFacts turn={turn} />
 			<DiffBadge runId={runId} turn={turn} />
 		</span>

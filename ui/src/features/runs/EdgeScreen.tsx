@@ -18,9 +18,10 @@ import type { ScreenProps } from "../../components/screen";
 import { toast } from "../../components/toasts";
 import { formatNumberOf } from "../../model/quantity";
 import type { RunEdge, RunState, TrackedEnvelope } from "../../model/run";
+import { AgentChip } from "./agent/AgentChip";
 import { handoffOptions } from "./agent/agent-events";
 import css from "./agent/Diffs.module.css";
-import { AgentChip, HandoffList, newestFirst } from "./agent/HandoffList";
+import { HandoffList, newestFirst } from "./agent/HandoffList";
 import { RunGate, runCrumbs } from "./agent/RunGate";
 import { useEventLog } from "./agent/useEventLog";
 

@@ -8,6 +8,7 @@ import { Time } from "../../../components/Time";
 import { useQueryParam } from "../../../components/useQueryParam";
 import { VirtualList } from "../../../components/VirtualList";
 import type { EnvelopeState, RunNode, TrackedEnvelope } from "../../../model/run";
+import { AgentChip } from "./AgentChip";
 import { useOpened } from "./AgentTimeline";
 import css from "./HandoffList.module.css";
 import { HandoffBody, HandoffState } from "./HandoffView";
@@ -69,10 +70,6 @@ export function HandoffList({ label, handoffs, nodes }: HandoffListProps) {
 
 function isResting(state: EnvelopeState): boolean {
 	return state.kind === "queued" || state.kind === "held";
-}
-
-export function AgentChip({ id, nodes }: { readonly id: string; readonly nodes: HandoffListProps["nodes"] }) {
-	return <RefChip to={{ kind: "node", id }} name={nodes[id]?.label ?? "a deleted agent"} />;
 }
 
 /** Newest first. */

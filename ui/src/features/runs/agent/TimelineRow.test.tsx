@@ -1,6 +1,7 @@
-import { render, screen } from "@testing-library/react";
+import { screen } from "@testing-library/react";
 import userEvent from "@testing-library/user-event";
 import { describe, expect, test, vi } from "vitest";
+import { renderInWindow } from "../../../../test/render";
 import { eventOf, newNode, uuid } from "../../../model/run-fixtures";
 import { applyTranscript, emptyTranscript, type TranscriptRow } from "../../../model/transcript";
 import { TimelineRow } from "./TimelineRow";
@@ -17,7 +18,7 @@ function rowOf(...bodies: object[]): TranscriptRow {
 
 function show(row: TranscriptRow, isOpen = false) {
 	const onToggle = vi.fn();
-	render(
+	renderInWindow(
 		<TimelineRow
 			runId={uuid(9)}
 			row={row}

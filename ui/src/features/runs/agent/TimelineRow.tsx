@@ -11,6 +11,7 @@ import { formatNumberOf } from "../../../model/quantity";
 import type { RunNode } from "../../../model/run";
 import { firstLine } from "../../../model/text-safety";
 import type { EndRow, HandoffRow, MessageRow, NoticeRow, TextRow, TranscriptRow } from "../../../model/transcript";
+import { AgentChip } from "./AgentChip";
 import { HandoffBody, HandoffState } from "./HandoffView";
 import css from "./Timeline.module.css";
 import { ToolCallView } from "./ToolCallView";
@@ -103,7 +104,7 @@ function Handoff({ row, nodes, isOpen, onToggle }: FoldedProps<HandoffRow> & Pic
 		<section className={css.input} data-item="" data-ref={`envelope:${envelope.id}`} tabIndex={-1}>
 			<p className={css.inputHead}>
 				<strong>{words}</strong>
-				<RefChip to={{ kind: "node", id: other }} name={nodes[other]?.label ?? "a deleted agent"} />
+				<AgentChip id={other} nodes={nodes} />
 				<Time at={row.at} />
 				<HandoffState state={row.state} />
 				<RefChip to={{ kind: "envelope", id: envelope.id }} />

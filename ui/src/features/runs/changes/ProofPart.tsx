@@ -12,6 +12,7 @@ import { Time } from "../../../components/Time";
 import { type RunChanges, readReport, type VerificationReport } from "../../../model/changes";
 import { formatNumberOf } from "../../../model/quantity";
 import type { Artifact, RunState } from "../../../model/run";
+import { AgentChip } from "../agent/AgentChip";
 import { useArtifactText } from "../agent/artifacts";
 import { LongText } from "../agent/LongText";
 import css from "./Changes.module.css";
@@ -52,10 +53,7 @@ function Claim({ state }: { readonly state: RunState }) {
 						</p>
 					)}
 					<p className={css.facts}>
-						<RefChip
-							to={{ kind: "node", id: data.nodeId }}
-							name={state.nodes[data.nodeId]?.label ?? "a deleted agent"}
-						/>
+						<AgentChip id={data.nodeId} nodes={state.nodes} />
 						{data.turnId !== null && <RefChip to={{ kind: "agentTurn", id: data.turnId }} />}
 						<Time at={data.at} />
 					</p>
