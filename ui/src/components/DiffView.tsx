@@ -28,7 +28,8 @@ export interface DiffViewProps {
 	readonly first?: DiffPlace | null;
 }
 
-const ROW_PX = 20;
+/** The number of a line is a button, and a target has at least 24 px. */
+const ROW_PX = 24;
 
 export function DiffView({ files, lineRef, hasTree = false, first = null }: DiffViewProps) {
 	const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
