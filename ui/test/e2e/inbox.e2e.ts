@@ -141,6 +141,8 @@ test("changed arguments are what runs", async () => {
 	await field.fill("{ no JSON");
 	await item.getByRole("button", { name: "Approve with these arguments", disabled: true }).waitFor();
 	await field.fill(JSON.stringify({ command: "echo changed" }));
+	const changes = item.getByRole("region", { name: "What you changed" });
+	await expect.poll(() => changes.locator("code").allInnerTexts()).toContain('  "command": "echo changed"');
 	await item.getByRole("button", { name: "Approve with these arguments" }).click();
 	await untilSaid(agent, "Printed what I was told.");
 	const path = `/api/runs/${agent.run}/events?types=tool.completed`;

@@ -1,8 +1,17 @@
-/** Changes the arguments of a call before it runs. Programs that cannot take changed arguments refuse; the server says so. */
+/**
+ * Changes the arguments of a call before it runs, and shows the difference before it is approved. Programs that cannot
+ * take changed arguments refuse; the server says so.
+ */
 
+import { useMemo } from "react";
 import { Button } from "../../components/Button";
+import { DiffView } from "../../components/DiffView";
 import { TextArea } from "../../components/Field";
 import { useDraft } from "../../components/useDraft";
+import { argumentText } from "../../model/argument-text";
+import type { DiffFile } from "../../model/diff";
+import type { Schema } from "../../model/schema";
+import { diffTexts } from "../../model/text-diff";
 import type { AnswerFormProps } from "./answer-form";
 import css from "./Inbox.module.css";
 
@@ -11,7 +20,10 @@ export function EditForm({ approval, block, isPending, onSend, onClose }: Answer
 	const [typed, setTyped, clear] = useDraft(`edit:${approval.approvalId}`);
 	const text = typed === "" ? original : typed;
 	const read = readJson(text);
-	const reason = block ?? (read.error !== null ? "The arguments are no JSON" : null);
+	const diff = useMemo(() => diffOf(approval.tool, text), [approval.tool, text]);
+	const reason =
+		block ??
+		(read.error !== null ? "The arguments are no JSON" : diff === null ? "The arguments were not changed" : null);
 	const cancel = () => {
 		clear();
 		onClose();
@@ -26,6 +38,11 @@ export function EditForm({ approval, block, isPending, onSend, onClose }: Answer
 				error={read.error}
 				onChange={(event) => setTyped(event.currentTarget.value)}
 			/>
+			{diff !== null && (
+				<section aria-label="What you changed" className={css.changed}>
+					<DiffView files={[diff]} />
+				</section>
+			)}
 			<div className={css.answers}>
 				<Button
 					look="primary"
@@ -52,4 +69,11 @@ function readJson(text: string): ReadJson {
 	} catch (error) {
 		return { value: null, error: error instanceof Error ? error.message : String(error) };
 	}
+}
+
+/** How the typed arguments differ from those that the agent asked for; null if they do not, or are no JSON yet. */
+function diffOf(tool: Schema<"ToolView">, typed: string): DiffFile | null {
+	const { value, error } = readJson(typed);
+	if (error !== null) return null;
+	return diffTexts(`Arguments of ${tool.name}`, argumentText(tool.args), argumentText(value));
 }
