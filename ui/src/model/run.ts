@@ -91,6 +91,8 @@ export interface RunState {
 }
 
 export const UNKNOWN_EVENTS_MAX = 100;
+/** The server counts costs in millionths of a dollar, so that many small ones give no error. */
+const MICROS = 1_000_000;
 /** A card shows one line; more would only cost memory. */
 const TAIL_CHARS_MAX = 400;
 
@@ -403,7 +405,7 @@ function sum(usage: Schema<"UsageView">, more: Schema<"TokensView">, costUsd: nu
 		completionTokens: usage.completionTokens + more.completionTokens,
 		totalTokens: usage.totalTokens + more.totalTokens,
 		cachedTokens: usage.cachedTokens + (more.cachedTokens ?? 0),
-		costUsd: usage.costUsd + costUsd,
+		costUsd: Math.round((usage.costUsd + costUsd) * MICROS) / MICROS,
 	};
 }
 

@@ -1,13 +1,14 @@
 /** What the UI folds from a run's events is the snapshot that the server gives, for runs that real programs made. */
 
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { applyEvents, emptyRun, type RunEvent, type RunState } from "../../src/model/run.ts";
-import type { Schema } from "../../src/model/schema.ts";
+import { applyEvents, emptyRun } from "../../src/model/run.ts";
+import { comparable, stateOf } from "../run-snapshot.ts";
 import { type MadeRun, makeConflictRun, makeShopRun, scriptedConfig } from "./agent-runs.ts";
 import { BINARY, type Harness, startHarness } from "./harness.ts";
+import { apiFile, playRecords, readRun } from "./recorded-runs.ts";
 
 let harness: Harness;
 const dir = mkdtempSync(join(tmpdir(), "turnkeep-fold-"));
@@ -19,28 +20,6 @@ afterAll(async () => {
 	rmSync(dir, { recursive: true, force: true });
 });
 
-async function eventsOf(run: MadeRun): Promise<RunEvent[]> {
-	const events: RunEvent[] = [];
-	for (let after = 0; ; ) {
-		const path = `/api/runs/${run.id}/events?limit=200&after=${after}`;
-		const page = await harness.api<Schema<"EventPage">>(path);
-		events.push(...page.events);
-		if (!page.page.hasMore) return events;
-		after = page.page.nextCursor ?? after;
-	}
-}
-
-/** The fields of a snapshot, without those that no event records and without those that have no value. */
-function comparable(snapshot: object): unknown {
-	const withoutConnections = (name: string, value: unknown) =>
-		name === "connection" ? undefined : (value ?? undefined);
-	return JSON.parse(JSON.stringify(snapshot), withoutConnections);
-}
-
-function stateOf({ run, nodes, edges, artifacts, lastSeq }: RunState): unknown {
-	return comparable({ ...run, nodes, edges, artifacts, lastSeq });
-}
-
 const RUNS: [string, (run: Harness) => Promise<MadeRun>][] = [
 	["completed run", (h) => makeShopRun(h.api, join(h.workDir, "shop"))],
 	["run that waits", (h) => makeConflictRun(h.api, join(h.workDir, "notes"))],
@@ -48,15 +27,21 @@ const RUNS: [string, (run: Harness) => Promise<MadeRun>][] = [
 
 test.each(RUNS)("a %s", async (_name, make) => {
 	const run = await make(harness);
-	const events = await eventsOf(run);
-	const { run: snapshot } = await harness.api<{ run: Schema<"RunView"> }>(`/api/runs/${run.id}`);
+	const { events, snapshot, approvals } = await readRun(harness, run.id);
 	expect(events.at(-1)?.seq).toBe(snapshot.lastSeq);
 	const whole = applyEvents(emptyRun(run.id), events);
 	expect(stateOf(whole)).toEqual(comparable(snapshot));
 	expect(whole.unknown).toEqual([]);
-	const { approvals } = await harness.api<Schema<"ApprovalList">>(`/api/approvals?runId=${run.id}`);
-	expect(Object.values(whole.approvals)).toEqual(approvals.map(({ approval }) => approval));
+	expect(Object.values(whole.approvals)).toEqual(approvals);
 	// However the events are cut into frames, the state is the same.
 	const oneByOne = events.reduce((state, event) => applyEvents(state, [event]), emptyRun(run.id));
 	expect(oneByOne).toEqual(whole);
+});
+
+test("the recorded story, as the API shows it, is the one that the fold is tested with", async () => {
+	const shown = await readRun(harness, await playRecords(harness, "story-a"));
+	// Where the server of this test keeps its files is no part of the story.
+	const text = JSON.stringify(shown, null, "\t").replaceAll(harness.dataDir, "/data");
+	if (process.env.UPDATE === "1") writeFileSync(apiFile("story-a"), `${text}\n`);
+	expect(JSON.parse(text)).toEqual(JSON.parse(readFileSync(apiFile("story-a"), "utf8")));
 });
