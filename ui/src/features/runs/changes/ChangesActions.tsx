@@ -56,6 +56,7 @@ function VerifyButton({ state }: { readonly state: RunState }) {
 	const reason =
 		block ??
 		(commands.length === 0 ? "This run has no verification commands. Its settings can name some." : null) ??
+		(state.run?.status === "completed" ? "The run is completed: write to an agent, and it goes on" : null) ??
 		(state.verification === null ? null : "A verification is under way");
 	return (
 		<>
