@@ -23,7 +23,13 @@ export default function TerminalView({ session, name }: { readonly session: stri
 					{size !== null && `${size.cols} × ${size.rows}, `}read-only: type in the terminal itself
 				</span>
 			</p>
-			<section ref={host} aria-label={`Terminal of ${name}`} className={css.terminal} />
+			<section
+				ref={host}
+				aria-label={`Terminal of ${name}`}
+				className={css.terminal}
+				// biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached with the keyboard.
+				tabIndex={0}
+			/>
 		</div>
 	);
 }
