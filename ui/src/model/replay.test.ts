@@ -42,7 +42,7 @@ test("steps leave streams out", () => {
 });
 
 test("every event has words, and unknown ones their type", () => {
-	expect(eventWords(eventOf(1, { type: "run.phase", phase: "DONE" }))).toBe("phase DONE");
+	expect(eventWords(eventOf(1, { type: "run.phase", phase: "DONE" }))).toBe("the run is done");
 	expect(eventWords(eventOf(1, { type: "turn.status", status: "waiting_for_model" }))).toBe("waiting for model");
 	expect(eventWords(eventOf(1, { type: "moon.rose" }))).toBe("moon.rose");
 });

@@ -6,6 +6,7 @@
  */
 
 import { applyEvents, emptyRun, type RunEvent, type RunState } from "./run";
+import { modeWords, phaseWord } from "./run-words";
 import { firstLine } from "./text-safety";
 
 const STEP = 400;
@@ -101,9 +102,9 @@ export function eventWords(event: RunEvent): string {
 		case "run.patch":
 			return patchWords(event.patch.status ?? null, "changed the run");
 		case "run.phase":
-			return `phase ${event.phase}`;
+			return `the run is ${phaseWord(event.phase)}`;
 		case "run.mode":
-			return `mode ${event.mode}, ${event.globalMode}`;
+			return `mode ${modeWords(event.mode, event.globalMode)}`;
 		case "run.stalled":
 			return "the run stalled";
 		case "run.deleted":

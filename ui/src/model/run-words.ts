@@ -134,6 +134,11 @@ export function phaseWord(phase: Schema<"RunPhase">): string {
 	}
 }
 
+/** "auto, planning". A mode that was not recorded is left out. */
+export function modeWords(mode: Schema<"RunMode"> | null, globalMode: Schema<"GlobalMode">): string {
+	return [mode, globalMode].flatMap((word) => word?.toLowerCase() ?? []).join(", ");
+}
+
 /** What a node's state is told from. */
 export interface NodeStateDetail {
 	readonly turn: RunState["turns"][string] | undefined;

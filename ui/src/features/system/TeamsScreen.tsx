@@ -3,6 +3,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { answer, api } from "../../api/http";
 import { keys } from "../../api/keys";
+import { teamAgents } from "../../model/team-file";
+import { firstLine } from "../../model/text-safety";
 import { NamedFiles } from "./NamedFiles";
 
 const KEY = keys.system("teams");
@@ -18,10 +20,16 @@ export default function TeamsScreen() {
 			noun="team"
 			format="TOML"
 			queryKey={KEY}
-			files={list.data?.map((team) => ({ ...team, note: "" }))}
+			files={list.data?.map((team) => ({ ...team, note: agentNames(team.text) }))}
 			error={list.error}
 			save={(name, text) => answer(api.PUT("/api/teams/{name}", { params: { path: { name } }, body: { text } }))}
 			remove={(name) => answer(api.DELETE("/api/teams/{name}", { params: { path: { name } } }))}
 		/>
 	);
+}
+
+function agentNames(text: string): string {
+	return teamAgents(text)
+		.map(({ label }) => firstLine(label, 30))
+		.join(", ");
 }

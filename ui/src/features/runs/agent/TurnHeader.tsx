@@ -8,7 +8,7 @@ import { StateWord } from "../../../components/StateWord";
 import { Duration, Time } from "../../../components/Time";
 import { type AgentTurn, turnWords } from "../../../model/agent-turns";
 import { formatCost, formatNumberOf, formatTokens } from "../../../model/quantity";
-import type { Schema } from "../../../model/schema";
+import { modeWords } from "../../../model/run-words";
 import { parseTime } from "../../../model/time";
 import css from "./Timeline.module.css";
 
@@ -46,12 +46,6 @@ export function TurnFacts({ turn }: { readonly turn: AgentTurn }) {
 			{turn.costUsd > 0 && <span>{formatCost(turn.costUsd)}</span>}
 		</>
 	);
-}
-
-export function modeWords(mode: Schema<"RunMode"> | null, globalMode: Schema<"GlobalMode">): string {
-	const what = globalMode === "PLANNING" ? "planning" : "implementation";
-	if (mode === null) return what;
-	return `${mode === "AUTO" ? "auto" : "interactive"}, ${what}`;
 }
 
 /** What a turn changed, as a link to its diff; "no changes" is said too. */

@@ -41,6 +41,12 @@ export default function RunGraph(props: RunGraphProps) {
 	);
 }
 
+/** The library's own words name keys that this graph does not have. */
+const SPOKEN = {
+	"node.a11yDescription.default": "Enter shows the agent’s details. ? lists the keys.",
+	"edge.a11yDescription.default": "Enter shows the connection’s details.",
+};
+
 function Canvas(props: RunGraphProps) {
 	const { runId, traffic, shown, conflicts, selectedAgent, selectedEdge, actions } = props;
 	const frame = useRef<HTMLDivElement>(null);
@@ -98,6 +104,7 @@ function Canvas(props: RunGraphProps) {
 				selectionKeyCode={null}
 				multiSelectionKeyCode={null}
 				disableKeyboardA11y
+				ariaLabelConfig={SPOKEN}
 				onPaneClick={actions.close}
 				proOptions={{ hideAttribution: true }}
 			>
