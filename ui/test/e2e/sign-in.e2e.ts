@@ -37,6 +37,22 @@ test("a window that is signed out says so, and goes on where it was", async () =
 	expect(page.url()).toBe(`${harness.serverUrl}/runs`);
 });
 
+test("what was typed into a form is there again after signing in", async () => {
+	await page.goto(`${harness.serverUrl}/ledgers`);
+	await connected();
+	const dialog = page.getByRole("dialog");
+	await page.getByRole("button", { name: "Open a new ledger" }).first().click();
+	await dialog.getByLabel("Name", { exact: true }).fill("payments");
+	await harness.context.clearCookies();
+	await dialog.getByRole("button", { name: "Open the ledger payments" }).click();
+	await page.getByRole("heading", { name: "Sign in" }).waitFor();
+	await signIn();
+	await connected();
+	await expect.poll(() => dialog.getByLabel("Name", { exact: true }).inputValue()).toBe("payments");
+	await dialog.getByRole("button", { name: "Open the ledger payments" }).click();
+	await page.getByRole("heading", { name: "payments" }).waitFor();
+});
+
 test("the printed link opens the page, without the token in the address", async () => {
 	await harness.context.clearCookies();
 	await page.goto(`${harness.serverUrl}/?token=${harness.token}`);
