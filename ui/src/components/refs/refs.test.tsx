@@ -21,6 +21,11 @@ test("a chip is a link with a name that says what it is", () => {
 
 test.each([
 	["run", { runs: [{ id: ID, status: "paused", pausedReason: "user", updatedAt: "2026-11-18T14:40:12Z" }] }, "paused"],
+	[
+		"run",
+		{ runs: [{ id: ID, status: "running", openApprovals: 1, updatedAt: "2026-11-18T14:40:12Z" }] },
+		"waits for you",
+	],
 	["session", { sessions: [{ session: ID, connected: true, state: "blocked", unanswered: 0 }] }, "blocked"],
 ])("the chip of a %s shows its state", async (kind, list, word) => {
 	answerRequests({ "GET /api/runs?summary=1": list, "GET /v1/sessions": list });

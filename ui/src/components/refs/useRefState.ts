@@ -18,7 +18,8 @@ export function useRefState(ref: Ref | null): RefState | null {
 	if (ref?.kind === "run") {
 		const run = runs?.find(({ id }) => id === ref.id);
 		if (run === undefined) return null;
-		return runStateWords(run, { running: run.runningCount, waiting: run.openApprovals, agents: run.nodeCount });
+		if (run.status === "running" && run.openApprovals > 0) return { tone: "waiting", word: "waits for you" };
+		return runStateWords(run, { running: run.runningCount, agents: run.nodeCount });
 	}
 	if (ref?.kind === "session") {
 		const session = sessions?.find((each) => each.session === ref.id);

@@ -7,12 +7,10 @@ import { nodeStatusWord } from "../../../model/run-words";
 export interface AgentChipProps {
 	readonly id: string;
 	readonly nodes: Readonly<Record<string, RunNode>>;
-	/** Opens another place than the agent's own page. */
-	readonly href?: string;
 }
 
-export function AgentChip({ id, nodes, href }: AgentChipProps) {
+export function AgentChip({ id, nodes }: AgentChipProps) {
 	const node = nodes[id];
 	const state = node === undefined ? null : nodeStatusWord(node.status);
-	return <RefChip to={{ kind: "node", id }} name={node?.label ?? "a deleted agent"} state={state} href={href} />;
+	return <RefChip to={{ kind: "node", id }} name={node?.label ?? "a deleted agent"} state={state} />;
 }

@@ -122,10 +122,11 @@ function Tree({ tree, run }: { readonly tree: WaitTree; readonly run: Run }) {
 }
 
 function Who({ wait, run }: { readonly wait: Wait; readonly run: Run }) {
-	return wait.nodeId == null ? <strong>The run</strong> : <AgentChip id={wait.nodeId} run={run} />;
+	return wait.nodeId == null ? <strong>The run</strong> : <WaitingAgent id={wait.nodeId} run={run} />;
 }
 
-function AgentChip({ id, run }: { readonly id: string; readonly run: Run }) {
+/** Without its state: what it waits for stands beside it. */
+function WaitingAgent({ id, run }: { readonly id: string; readonly run: Run }) {
 	const name = run.nodes[id]?.label;
 	return (
 		<RefChip
@@ -145,7 +146,7 @@ function Owner({ wait: { owner }, run }: { readonly wait: Wait; readonly run: Ru
 			if (owner.nodeId == null) return <>another agent ends it</>;
 			return (
 				<>
-					from <AgentChip id={owner.nodeId} run={run} />
+					from <WaitingAgent id={owner.nodeId} run={run} />
 				</>
 			);
 		case "program":
@@ -188,7 +189,7 @@ function Deadlocks({ graph, run }: { readonly graph: WhyGraph; readonly run: Run
 					{[...circle, ...circle.slice(0, 1)].map((id, at) => (
 						<span key={`${id} ${at === circle.length ? "again" : "first"}`}>
 							{at > 0 && " → "}
-							<AgentChip id={id} run={run} />
+							<WaitingAgent id={id} run={run} />
 						</span>
 					))}
 					. Write to one of them to break the circle.
