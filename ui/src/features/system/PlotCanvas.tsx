@@ -4,6 +4,7 @@ import { useEffect, useRef } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import { usePreferences } from "../../api/preferences";
+import { serverNow } from "../../api/server-clock";
 import { useMedia } from "../../components/useMedia";
 import { formatClock } from "../../model/time";
 import css from "./Health.module.css";
@@ -67,7 +68,7 @@ function optionsOf(element: HTMLElement, latest: Latest): uPlot.Options {
 		legend: { show: false },
 		padding: [8, 8, 0, 0],
 		cursor: { drag: { x: false, y: false }, points: { size: 6 }, y: false, sync: { key: "health" } },
-		scales: { x: { range: (_, __, max) => [max - SPAN_S, max] }, y: { range: (_, __, max) => [0, niceEnd(max)] } },
+		scales: { x: { range: (_, __, max) => spanUntil(max) }, y: { range: (_, __, max) => [0, niceEnd(max)] } },
 		axes: [
 			{ ...axis, size: 22, space: 70, values: (_, ticks) => ticks.map((tick) => formatClock(tick * 1000)) },
 			{ ...axis, size: AXIS_PX, space: 36, values: (_, ticks) => ticks.map((tick) => latest.current.format(tick)) },
@@ -83,6 +84,12 @@ function optionsOf(element: HTMLElement, latest: Latest): uPlot.Options {
 		],
 		hooks: { setCursor: [({ cursor }) => latest.current.onPoint(cursor.idx ?? null)] },
 	};
+}
+
+/** Before the second reading there is nothing to show, but the plot already has its place in time. */
+function spanUntil(newest: number | null): [number, number] {
+	const end = newest ?? serverNow() / 1000;
+	return [end - SPAN_S, end];
 }
 
 /** A line of zeros lies at the bottom, and a peak does not touch the top. */

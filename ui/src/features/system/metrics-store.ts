@@ -2,6 +2,7 @@
 
 import { createStore } from "zustand/vanilla";
 import { request } from "../../api/http";
+import { serverNow } from "../../api/server-clock";
 import { addSample, readMetrics, type Sample } from "../../model/metrics";
 import {
 	allBuckets,
@@ -36,7 +37,7 @@ export const metricsStore = createStore<Metrics>(() => ({
 export async function readOnce(signal: AbortSignal): Promise<void> {
 	try {
 		const text = await (await request("/metrics", { signal })).text();
-		const reading = readingOf(text, Date.now());
+		const reading = readingOf(text, serverNow());
 		metricsStore.setState(({ readings }) => ({ ...reading, readings: keep(readings, reading.reading), error: null }));
 	} catch (error) {
 		if (!signal.aborted) metricsStore.setState({ error });
