@@ -29,6 +29,8 @@ const PAGE_MS_MAX = 15_000;
 export interface HarnessOptions {
 	/** More arguments of `turnkeep up`. */
 	readonly args?: readonly string[];
+	/** A folder for everything, which must not exist; one with a new name unless given. */
+	readonly root?: string;
 	/** A configuration file, as TOML. */
 	readonly config?: string;
 	/** The size of the window. */
@@ -71,7 +73,8 @@ export interface Harness {
 
 export async function startHarness(options: HarnessOptions = {}): Promise<Harness> {
 	if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set TURNKEEP_BIN`);
-	const root = await mkdtemp(join(tmpdir(), "turnkeep-ui-"));
+	const root = options.root ?? (await mkdtemp(join(tmpdir(), "turnkeep-ui-")));
+	if (options.root !== undefined) await mkdir(root);
 	const [dataDir, workDir] = [join(root, "data"), join(root, "work")];
 	await mkdir(workDir);
 	const server = new Server(root, dataDir, options);
