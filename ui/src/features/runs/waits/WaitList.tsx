@@ -3,7 +3,6 @@
 import { Link } from "wouter";
 import { paths } from "../../../app/paths";
 import { cx } from "../../../components/cx";
-import { RefChip } from "../../../components/refs/RefChip";
 import { SafeText } from "../../../components/SafeText";
 import { StateWord } from "../../../components/StateWord";
 import { Time } from "../../../components/Time";
@@ -20,6 +19,7 @@ import {
 import type { Schema } from "../../../model/schema";
 import { firstLine } from "../../../model/text-safety";
 import { unknownWord } from "../../../model/unknown-word";
+import { WaitingAgent } from "./WaitingAgent";
 import css from "./WaitList.module.css";
 
 type Run = Schema<"RunView">;
@@ -123,18 +123,6 @@ function Tree({ tree, run }: { readonly tree: WaitTree; readonly run: Run }) {
 
 function Who({ wait, run }: { readonly wait: Wait; readonly run: Run }) {
 	return wait.nodeId == null ? <strong>The run</strong> : <WaitingAgent id={wait.nodeId} run={run} />;
-}
-
-/** Without its state: what it waits for stands beside it. */
-function WaitingAgent({ id, run }: { readonly id: string; readonly run: Run }) {
-	const name = run.nodes[id]?.label;
-	return (
-		<RefChip
-			to={{ kind: "node", id }}
-			href={paths.run(run.id, { agent: id })}
-			{...(name === undefined ? {} : { name })}
-		/>
-	);
 }
 
 /** Who can end the wait. */
