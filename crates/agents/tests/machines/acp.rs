@@ -331,7 +331,7 @@ fn a_message_ends_where_something_else_begins() {
             "tool_call",
             json!({"kind": "read", "status": "in_progress"})
         )),
-        [r#"final "two""#, "tool t read {}"]
+        [r#"final "two""#, r#"tool t read {"toolKind":"read"}"#]
     );
 }
 

@@ -27,11 +27,11 @@ fn results() -> Request {
 #[test]
 fn the_output_is_the_answer_and_the_exit_ends_the_turn() {
     let mut program = in_turn();
-    assert_eq!(program.prints_text("one\r\n"), [r#"delta "one\n""#]);
-    assert_eq!(program.prints_text("two"), [r#"delta "two\n""#]);
+    assert_eq!(program.prints_text("one\r\n"), [r#"delta "one""#]);
+    assert_eq!(program.prints_text("two"), [r#"delta "\ntwo""#]);
     assert_eq!(
         program.exits(0, ""),
-        [r#"final "one\ntwo\n""#, "ended: Completed"]
+        [r#"final "one\ntwo""#, "ended: Completed"]
     );
     assert_eq!(program.exits(0, ""), [""; 0]);
     assert_eq!(program.prints_text("late"), [r#"Log("late")"#]);
@@ -48,7 +48,7 @@ fn a_turn_with_calls_goes_on_with_their_results() {
     assert_eq!(malformed, [r#"MalformedToolCall("{\"tool_call\":5}")"#]);
     assert_eq!(program.rejection(results()), RequestError::NoTurn);
     let paused = program.exits(0, "");
-    assert_eq!(paused, [r#"final "I will look.\n""#, "AwaitsToolResults"]);
+    assert_eq!(paused, [r#"final "I will look.""#, "AwaitsToolResults"]);
     let sent = program.request(results());
     assert!(
         sent[0].contains(r#"{"tool_result":{"name":"list_nodes","ok":true"#),
@@ -67,7 +67,7 @@ fn a_turn_with_calls_goes_on_with_their_results() {
     program.prints_text("Done.");
     assert_eq!(
         program.exits(0, ""),
-        [r#"final "Done.\n""#, "ended: Completed"]
+        [r#"final "Done.""#, "ended: Completed"]
     );
 }
 
