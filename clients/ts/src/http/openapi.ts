@@ -863,6 +863,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/demo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The things of this demo, once it is filled; 404 on every other server. */
+        get: operations["server_demo"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/events": {
         parameters: {
             query?: never;
@@ -1094,6 +1111,23 @@ export interface paths {
         };
         /** A captured turn with its text. */
         get: operations["sessions_turn"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The settings, with the source of each value. Secrets are left out. */
+        get: operations["server_settings"];
         put?: never;
         post?: never;
         delete?: never;
@@ -2140,6 +2174,25 @@ export interface components {
             sink: string;
             /** @description `store`: the turn there. */
             turn_id?: components["schemas"]["Id"];
+        };
+        /** @description The things of a demo that its tour shows. */
+        Demo: {
+            /** @description The node that waits for an approval. */
+            approval_node: string;
+            /** @description A context to fork. */
+            context: components["schemas"]["Id"];
+            /** @description A file that a node changed, as the diffs name it. */
+            file: string;
+            /** @description The number of a changed line of the file; the first line is 1. */
+            line: number;
+            /** @description The node that stalled. */
+            node_stalled: string;
+            /** @description Two persons of the world who do not see the same entries. */
+            persons: string[];
+            /** @description The run. */
+            run: string;
+            /** @description The world that is linked to the run. */
+            world: string;
         };
         /** @description What a diff changes. */
         DiffMetadata: {
@@ -3387,6 +3440,25 @@ export interface components {
         };
         /** @description An id as decimal text, or as an integer up to 2^53 - 1; 0 is none. */
         SentId: components["schemas"]["Id"] | number;
+        /** @description A setting of a server. */
+        ServerSetting: {
+            /** @description As in the configuration file: `durability`, `limits.blob_bytes_max`. */
+            name: string;
+            /**
+             * @description Where the value comes from: `default`, `file /etc/turnkeep.toml`, `environment TURNKEEP_HTTP`,
+             *     `flag --http`.
+             */
+            source: string;
+            /** @description Null if it is not set. A secret is only said to be set. */
+            value: unknown;
+        };
+        /** @description The settings of a server, in the order of `turnkeep config show`. */
+        ServerSettings: {
+            /** @description The configuration file, whether it exists or not. */
+            file: string;
+            /** @description Every setting there is, also those that were left at their defaults. */
+            settings: components["schemas"]["ServerSetting"][];
+        };
         /** @description A program in a wrapped terminal. */
         Session: {
             /** @description The program's process. */
@@ -6239,6 +6311,35 @@ export interface operations {
             };
         };
     };
+    server_demo: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the tour of the demo points at */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Demo"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
     events_all: {
         parameters: {
             query?: {
@@ -6750,6 +6851,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["CapturedTurn"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    server_settings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings that the server started with */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServerSettings"];
                 };
             };
             /** @description An error */

@@ -243,7 +243,9 @@ async fn a_context_s_stream_is_the_whole_stream_filtered_by_hand() {
             }
             server.append(&context, json!({"payload_b64": ""})).await;
             let position = server.store.last_position();
-            assert_eq!(next(&mut stream).await.0, position, "{path} has no more");
+            let appended = next(&mut stream).await;
+            assert_eq!(appended.0, position, "{path} has no more");
+            events.push(appended);
         }
     }
     server.stop().await;

@@ -21,8 +21,9 @@ use crate::runs::services::RunServices;
 
 /// How long a process that has closed its output may take to exit.
 const EXIT_WITHIN: Duration = Duration::from_secs(1);
-/// How long to wait for the last lines of a process that has ended.
-const LAST_LINES_WITHIN: Duration = Duration::from_millis(200);
+/// How long to wait for the last lines of a process that has ended, if another process holds its output
+/// open.
+const LAST_LINES_WITHIN: Duration = Duration::from_secs(2);
 /// How many lines of the error output are quoted when a program fails.
 const LAST_ERRORS_MAX: usize = 20;
 
