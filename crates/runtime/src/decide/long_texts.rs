@@ -66,9 +66,11 @@ pub(super) fn keep_answer(draft: &mut Draft<'_>, place: TurnPlace, text: String)
         max: ANSWER_BYTES_MAX,
     };
     let bytes = text.len();
-    let mut kept = keep(draft, place, text, long);
-    if let Some(artifact) = kept.artifact {
-        kept.text += &format!("\n\n(Cut: the artifact {artifact} has all {bytes} bytes.)");
+    let KeptText { text, artifact } = keep(draft, place, text, long);
+    match artifact {
+        Some(artifact) => {
+            format!("{text}\n\n(Cut: the artifact {artifact} has all {bytes} bytes.)")
+        }
+        None => text,
     }
-    kept.text
 }
