@@ -58,12 +58,13 @@ impl RememberedCall {
 }
 
 impl CallMemory {
-    /// Begins a turn that reads these inputs.
-    pub(crate) fn begin_turn(&mut self, read: &[Input]) {
+    /// Begins a turn that reads these inputs. Returns whether it repeats or continues an earlier turn.
+    pub(crate) fn begin_turn(&mut self, read: &[Input]) -> bool {
         let continues = read.iter().any(Input::asks_to_continue);
         let is_task = |input: &&Input| !input.asks_to_continue();
         let ids: BTreeSet<InputId> = read.iter().filter(is_task).map(Input::id).collect();
-        if !self.inputs.is_disjoint(&ids) {
+        let repeats = !self.inputs.is_disjoint(&ids);
+        if repeats {
             for call in &mut self.calls {
                 call.is_made = false;
             }
@@ -71,6 +72,7 @@ impl CallMemory {
             *self = Self::default();
         }
         self.inputs.extend(ids);
+        repeats || continues
     }
 
     /// Forgets everything: the inputs are done.

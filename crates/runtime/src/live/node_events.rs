@@ -286,11 +286,13 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     node.inputs_held = false;
     node.woken_at = None;
     node.retry_at = None;
-    // Late replies to older questions still settle `unanswered`, but nothing waits for them.
-    node.awaited_replies.clear();
     node.stalls.begin_turn();
     let consumed = take_inputs(node, consumed);
-    node.made_calls.begin_turn(&consumed);
+    let goes_on = node.made_calls.begin_turn(&consumed);
+    if !goes_on {
+        // Late replies to older questions still settle `unanswered`, but nothing waits for them.
+        node.awaited_replies.clear();
+    }
     node.turn = Some(OpenTurn {
         id,
         cause: *cause,

@@ -440,3 +440,37 @@ fn a_circle_of_three_is_named_at_once_and_only_once() {
     let members: BTreeSet<NodeId> = circles[0].iter().copied().collect();
     assert_eq!(members, ids.into());
 }
+
+/// A node that wakes on all replies has asked in a turn that did not complete. The turn that repeats it
+/// finds the questions asked.
+#[test]
+fn a_repeated_turn_still_waits_for_all_replies() {
+    let mut scenario = Scenario::begin(settings());
+    let lead = scenario.add("lead", "orchestrator");
+    let workers = ["a", "b"].map(|alias| scenario.add(alias, "implementer"));
+    let waits = NodeSettings {
+        wake_on: WakeOn::All,
+        ..node_settings("lead", "orchestrator")
+    };
+    scenario
+        .take(|run, around| change_node(run, around, lead, waits))
+        .unwrap();
+    scenario.chat("lead", "Go");
+    prepare(&mut scenario, lead, "You lead.");
+    for alias in ["a", "b"] {
+        scenario.connect("lead", alias);
+        scenario.send(lead, alias, "Please build it").unwrap();
+    }
+    let reason = "overloaded".to_owned();
+    scenario.end(lead, TurnEnd::Unavailable { reason });
+    scenario.pass(10_000);
+    prepare(&mut scenario, lead, "You lead.");
+    scenario.complete(lead, "Both work.");
+    for (number, worker) in workers.into_iter().enumerate() {
+        assert_eq!(scenario.turn(lead), None, "{number} replies");
+        prepare(&mut scenario, worker, "You write code.");
+        scenario.complete(worker, "Built.");
+        scenario.pass(10_000);
+    }
+    assert!(scenario.turn(lead).is_some());
+}
