@@ -112,6 +112,13 @@ fn a_program_that_knows_only_its_prompt_calls_a_tool() {
     assert_eq!(team.wait_for_turn_end(&run, &reader, 1), "turn.completed");
     let answer = last_answer(&team, &run, &reader);
     assert!(answer.contains("\"alias\":\"peer\""), "{answer}");
+    // A call that only reads is an event, too.
+    let calls = completed_calls(&team, &run, &reader);
+    let [called] = &calls[..] else {
+        panic!("one call: {calls:#?}");
+    };
+    let output = called["result"]["output"].as_str().unwrap();
+    assert!(output.contains("\"alias\":\"peer\""), "{output}");
 }
 
 #[test]

@@ -35,6 +35,14 @@ pub(super) struct ProgramProcess {
     _record: ProcessRecord,
 }
 
+/// How a process has ended.
+#[derive(Debug, Default)]
+pub(super) struct EndedProcess {
+    pub(super) exit: Exit,
+    /// The lines of its error output that were read after its end.
+    pub(super) last_lines: Vec<String>,
+}
+
 impl ProgramProcess {
     /// Starts a process with its private files. The error says why it cannot be started.
     pub(super) async fn start(
@@ -126,7 +134,7 @@ impl ProgramProcess {
 
     /// Waits for the end of the process, kills it if it does not come, and reads the errors that are
     /// still on their way.
-    pub(super) async fn wait(&mut self) -> Exit {
+    pub(super) async fn wait(&mut self) -> EndedProcess {
         let ProgramPipes { lines, group, .. } = &mut self.pipes;
         let ended = timeout(EXIT_WITHIN, group.wait()).await;
         let status = if let Ok(status) = ended {
@@ -145,10 +153,11 @@ impl ProgramProcess {
             self.keep_error(line);
         }
         let errors: Vec<&str> = self.last_errors.iter().map(String::as_str).collect();
-        Exit {
+        let exit = Exit {
             code: status.and_then(|status| status.code()),
             last_errors: errors.join("\n"),
-        }
+        };
+        EndedProcess { exit, last_lines }
     }
 }
 

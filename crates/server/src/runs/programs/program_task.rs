@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
-use turnkeep_agents::Exit;
-use turnkeep_agents::event::PermissionRequest;
+use turnkeep_agents::event::{LineCall, PermissionRequest, ToolCall, ToolResult};
 use turnkeep_agents::request::LineResult;
 use turnkeep_runtime::artifact::DiffSummary;
 use turnkeep_runtime::decide::{
@@ -31,7 +31,7 @@ use super::machine::{
     Deadline, Due, EndedTurn, OwnCall, ProgramMachine, StartedProcess, Step, TurnCall, TurnResult,
 };
 use super::pipes::{HearProgram, ProgramLine};
-use super::process::ProgramProcess;
+use super::process::{EndedProcess, ProgramProcess};
 use super::translate;
 use super::turn_lines::{JSON_FILE, TEXT_FILE, TurnLines};
 use crate::runs::error::RunError;
@@ -225,7 +225,7 @@ impl ProgramTask {
             Step::Kill => self.with_process(|process| process.kill()),
             Step::CallTool(call) => self.waiting_calls.push_back(call),
             Step::Report { turn, output } => self.report(turn, output).await,
-            Step::ReportOwnCall(own) => self.report_own_call(*own).await,
+            Step::ReportOwnCall(own) => record_own_call(&self.handle, self.node, *own).await,
             Step::ReportBetweenTurns(output) => self.report_between_turns(output).await,
             Step::AskPermission { turn, request } => {
                 return self.ask_permission(turn, *request).await;
@@ -290,11 +290,17 @@ impl ProgramTask {
     }
 
     async fn await_exit(&mut self) -> Vec<Step> {
-        let exit = match self.machine.process() {
+        let ended = match self.machine.process() {
             Some(process) => process.wait().await,
-            None => Exit::default(),
+            None => EndedProcess::default(),
         };
-        self.machine.receive_exit(&exit)
+        let mut steps = Vec::new();
+        // They are shown as all lines are: without an open turn, nothing fails that would quote them.
+        for line in ended.last_lines {
+            steps.extend(self.machine.receive_error(line));
+        }
+        steps.extend(self.machine.receive_exit(&ended.exit));
+        steps
     }
 
     /// Begins the next call by a line of text.
@@ -312,7 +318,9 @@ impl ProgramTask {
         self.running_call = Some(Box::pin(async move {
             let caller = ToolCaller::of_line(node);
             let result = node_tools::call(&handle, &caller, &call.name, &call.args).await;
-            let name = call.name;
+            let name = call.name.clone();
+            let own = own_call_of_line(turn, call, &result);
+            record_own_call(&handle, node, own).await;
             TurnResult {
                 turn,
                 result: LineResult { name, result },
@@ -381,28 +389,8 @@ impl ProgramTask {
     /// Reports something that the program did in a turn.
     async fn report(&mut self, turn: AgentTurnId, output: Output) {
         if let Some(output) = self.limit_log(output) {
-            self.record_output(turn, output).await;
+            record_output(&self.handle, self.node, turn, output).await;
         }
-    }
-
-    async fn record_output(&mut self, turn: AgentTurnId, output: Output) {
-        let node = self.node;
-        let added = self
-            .handle
-            .decide(move |run, around| decide::add_output(run, around, node, turn, output.clone()));
-        log_rejection(&self.handle, added.await);
-    }
-
-    /// Reports a call of a tool of the server that left no other record: it only read, or it was
-    /// refused.
-    async fn report_own_call(&mut self, own: OwnCall) {
-        let recorded = &self.handle.recorded_calls;
-        if recorded.take(self.node, own.turn, &own.tool) {
-            return;
-        }
-        self.report(own.turn, translate::proposed(own.call)).await;
-        self.report(own.turn, translate::completed(own.result))
-            .await;
     }
 
     async fn end_turn(&mut self, ended: EndedTurn) {
@@ -412,7 +400,7 @@ impl ProgramTask {
             only_waited,
         } = ended;
         if let Some(note) = self.log_limiter.take_note() {
-            self.record_output(turn, Output::Log(note)).await;
+            record_output(&self.handle, self.node, turn, Output::Log(note)).await;
         }
         let workspaces = &self.handle.services.workspaces;
         let diff = workspaces.finish_turn(&self.handle, self.node, turn).await;
@@ -460,6 +448,42 @@ impl ProgramTask {
             (true, true) => ProgramActivity::Working,
         };
         self.handle.connections.set_activity(self.node, activity);
+    }
+}
+
+async fn record_output(handle: &Arc<RunHandle>, node: NodeId, turn: AgentTurnId, output: Output) {
+    let added = handle
+        .decide(move |run, around| decide::add_output(run, around, node, turn, output.clone()));
+    log_rejection(handle, added.await);
+}
+
+/// Records a call of a tool of the server that left no other record: it only read, or it was refused.
+async fn record_own_call(handle: &Arc<RunHandle>, node: NodeId, own: OwnCall) {
+    if handle.recorded_calls.take(node, own.turn, &own.tool) {
+        return;
+    }
+    record_output(handle, node, own.turn, translate::proposed(own.call)).await;
+    record_output(handle, node, own.turn, translate::completed(own.result)).await;
+}
+
+/// A call by a line of text as a program with MCP would report it.
+fn own_call_of_line(turn: AgentTurnId, call: LineCall, result: &Result<Value, String>) -> OwnCall {
+    // The calls of a program run one after the other, so one name does for all.
+    let provider_id = "line".to_owned();
+    OwnCall {
+        turn,
+        tool: call.name.clone(),
+        result: ToolResult {
+            provider_id: provider_id.clone(),
+            ok: result.is_ok(),
+            output: result.as_ref().ok().map(Value::to_string),
+            error: result.as_ref().err().cloned(),
+        },
+        call: ToolCall {
+            provider_id,
+            name: call.name,
+            args: call.args,
+        },
     }
 }
 
