@@ -14,7 +14,14 @@ it("src/http/openapi.ts is generated from docs/openapi.json: run `npm run genera
 });
 
 /** Routes that are another spelling of one that the client uses, or are for browsers. */
-const NOT_CALLED = ["/", "/health", "/v1/metrics", "/v1/contexts/create", "/v1/contexts/{context_id}/append"];
+const NOT_CALLED = [
+	"/",
+	"/health",
+	"/v1/metrics",
+	"/v1/settings",
+	"/v1/contexts/create",
+	"/v1/contexts/{context_id}/append",
+];
 
 /**
  * The client is the store's. Agents reach a world over MCP; programs reach worlds, runs and wrapped terminals over
