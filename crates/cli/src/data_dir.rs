@@ -47,8 +47,7 @@ pub(crate) struct ServerNote {
 }
 
 impl ServerNote {
-    /// Whether its process exists. A program that a killed server was just starting holds the server's
-    /// lock and address for another moment.
+    /// Whether the process that wrote it exists.
     pub(crate) fn is_of_living_process(&self) -> bool {
         let pid = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
         pid.is_some_and(|pid| test_kill_process(pid) != Err(Errno::SRCH))

@@ -315,7 +315,10 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
             Err(error) => error,
         };
         // Asked again each time: the holder may have become a server, or may have gone.
-        let server = server_on(dir).await;
+        // A program that a killed server was just starting holds its lock and address for a moment.
+        let server = server_on(dir)
+            .await
+            .filter(ServerNote::is_of_living_process);
         if tries >= lock_tries_max(&error, server.as_ref()) {
             return explain_lock_error(&error, server.as_ref()).fail();
         }
@@ -328,7 +331,6 @@ pub(crate) async fn lock_dir(dir: &DataDir) -> Result<DataDirLock> {
 fn lock_tries_max(error: &LockError, server: Option<&ServerNote>) -> u32 {
     match (error, server) {
         (LockError::Held { .. }, None) => LOCK_TRIES_MAX,
-        (LockError::Held { .. }, Some(note)) if !note.is_of_living_process() => LOCK_TRIES_MAX,
         (LockError::Held { .. }, Some(note)) if note.passing => AGENT_TRIES_MAX,
         (LockError::Held { .. }, Some(_))
         | (LockError::ReadOnly { .. } | LockError::Io { .. }, _) => 0,

@@ -69,7 +69,7 @@ pub enum TurnEnd {
 const WRITTEN_PATHS_MAX: usize = 10_000;
 
 /// A turn remembers so much of an answer that is not final yet. Its artifact must fit into the store.
-const UNFINISHED_BYTES_MAX: usize = 16 << 20;
+pub(crate) const UNFINISHED_BYTES_MAX: usize = 16 << 20;
 
 /// A turn that has not ended.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,8 +129,7 @@ impl OpenTurn {
 }
 
 impl OpenTurn {
-    /// Adds a piece of the answer, unless the answer is too long already: the lines that the program
-    /// printed are kept anyway.
+    /// Adds a piece of the answer, unless the answer is too long already.
     pub(crate) fn add_text(&mut self, text: &str) {
         if self.unfinished_text.len() < UNFINISHED_BYTES_MAX {
             self.unfinished_text.push_str(text);

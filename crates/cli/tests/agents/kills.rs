@@ -473,7 +473,7 @@ fn repeated_handoffs(events: &[Value]) -> u64 {
     let handoffs = events.iter().filter(|event| {
         event["type"] == "handoff.sent" && event["envelope"]["payload"]["message"] == "WRITE IT"
     });
-    handoffs.count() as u64 - 1
+    (handoffs.count() as u64).saturating_sub(1)
 }
 
 /// What a run has come to, whatever happened on the way.

@@ -78,8 +78,8 @@ fn overdue_turns(draft: &Draft<'_>) -> Vec<(NodeId, Overdue)> {
     draft.run.nodes().filter_map(overdue).collect()
 }
 
-/// The times at which something happens to a turn, the most severe first. A turn that waits for a
-/// person, for a tool of its own or for the server is not silent.
+/// The times at which something happens to a turn, the most severe first. A turn that the server still
+/// prepares, or that waits for a person or a tool, is never overdue for silence.
 fn turn_deadlines(
     node: &Node,
     turn: &OpenTurn,
@@ -91,10 +91,10 @@ fn turn_deadlines(
         return vec![(kill_at, Overdue::Unstoppable)];
     }
     // While the server prepares the turn (setup commands may take minutes), no program can print.
-    let is_prepared = !matches!(turn.stage, TurnStage::Preparing);
+    let is_preparing = matches!(turn.stage, TurnStage::Preparing);
     // A program need not say that it started a tool, so a proposed one counts as running.
     let may_be_silent =
-        !is_prepared || !turn.open_tools.is_empty() || !node.open_approvals.is_empty();
+        is_preparing || !turn.open_tools.is_empty() || !node.open_approvals.is_empty();
     let after = |from: Timestamp, ms: u64, is_on: bool, overdue: Overdue| {
         (ms > 0 && is_on).then(|| (Timestamp(from.0.saturating_add(ms)), overdue))
     };

@@ -152,6 +152,12 @@ impl<'a> Draft<'a> {
         self.events.push(event);
     }
 
+    /// A text with every secret masked.
+    pub(crate) fn mask(&self, text: String) -> String {
+        let masked = self.around.secrets.mask(Bytes::from(text));
+        String::from_utf8_lossy(&masked).into_owned()
+    }
+
     /// Records a file with its content.
     pub(crate) fn create_artifact(
         &mut self,

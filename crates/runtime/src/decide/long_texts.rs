@@ -1,5 +1,5 @@
-//! Texts of a program that are too long for an event: the event has the beginning, and an artifact of
-//! the turn has all of it.
+//! Shortens the texts of a program that are too long for an event. An artifact of the turn has the whole
+//! text.
 //!
 //! An event is sent to every reader of a run and is a record of the store, which has a limit. A program
 //! knows neither.
@@ -7,70 +7,61 @@
 use bytes::Bytes;
 
 use crate::ids::ArtifactId;
+use crate::turn::UNFINISHED_BYTES_MAX;
 use crate::words::ArtifactKind;
 
 use super::Draft;
 use super::draft::{ArtifactOwner, NewArtifact};
 use super::output::TurnPlace;
 
-/// An event has at most so much of an answer or a thought.
+/// The most bytes of an answer or a thought in one event.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
-/// What becomes of a text that is too long.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct LongText {
-    /// The name of the artifact that has all of it.
-    pub(super) name: &'static str,
-    /// How many bytes the event has at most.
-    pub(super) max: usize,
+/// Shortens a text to a number of bytes.
+pub(super) fn cut(mut text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+    }
+    text
 }
 
-/// A text as its event has it.
-pub(super) struct KeptText {
-    pub(super) text: String,
-    /// Everything, if the text is only the beginning.
-    pub(super) artifact: Option<ArtifactId>,
-}
-
-/// Cuts a text that is too long for an event, and keeps all of it as an artifact.
-pub(super) fn keep(
+/// Keeps a whole text as a file of the turn.
+pub(super) fn keep_whole(
     draft: &mut Draft<'_>,
     place: TurnPlace,
+    name: &str,
     text: String,
-    long: LongText,
-) -> KeptText {
-    if text.len() <= long.max {
-        let artifact = None;
-        return KeptText { text, artifact };
-    }
-    let end = text.floor_char_boundary(long.max);
-    let beginning = text.get(..end).unwrap_or_default().to_owned();
+) -> ArtifactId {
     let whole = NewArtifact {
         kind: ArtifactKind::Log,
-        name: long.name,
+        name,
         content: Bytes::from(text),
         diff: None,
     };
-    let owner = ArtifactOwner::turn(place.node, place.turn);
-    KeptText {
-        text: beginning,
-        artifact: Some(draft.create_artifact(owner, whole)),
-    }
+    draft.create_artifact(ArtifactOwner::turn(place.node, place.turn), whole)
 }
 
-/// The same for an answer or a thought, whose event has no field that names the artifact: a note
-/// behind the beginning names it.
-pub(super) fn keep_answer(draft: &mut Draft<'_>, place: TurnPlace, text: String) -> String {
-    let long = LongText {
-        name: "answer.txt",
-        max: ANSWER_BYTES_MAX,
-    };
-    let bytes = text.len();
-    let KeptText { text, artifact } = keep(draft, place, text, long);
-    match artifact {
-        Some(artifact) => {
-            format!("{text}\n\n(Cut: the artifact {artifact} has all {bytes} bytes.)")
-        }
-        None => text,
+/// Shortens an answer or a thought. Its event has no field for the artifact, so a note behind the text
+/// names it.
+pub(super) fn cut_answer(
+    draft: &mut Draft<'_>,
+    place: TurnPlace,
+    name: &str,
+    text: String,
+) -> String {
+    if text.len() <= ANSWER_BYTES_MAX {
+        return text;
     }
+    // Before the cut: half a secret could not be masked.
+    let text = draft.mask(text);
+    let bytes = text.len();
+    // The end of a longer one that came in pieces was not remembered.
+    let how_much = if bytes >= UNFINISHED_BYTES_MAX {
+        "the first"
+    } else {
+        "all"
+    };
+    let artifact = keep_whole(draft, place, name, text.clone());
+    let beginning = cut(text, ANSWER_BYTES_MAX);
+    format!("{beginning}\n\n(Cut: the artifact {artifact} has {how_much} {bytes} bytes.)")
 }

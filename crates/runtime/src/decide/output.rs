@@ -16,10 +16,9 @@ use crate::turn::{TurnStage, shorten};
 use crate::usage::{Usage, UsageReport};
 use crate::words::NodeStatus;
 
-use super::long_texts::{self, LongText};
-use super::{Decision, Draft, Surroundings, limits};
+use super::{Decision, Draft, Surroundings, limits, long_texts};
 
-/// An event has at most so much of what a tool printed.
+/// The most bytes of what a tool printed in one event.
 const TOOL_TEXT_BYTES_MAX: usize = 32 << 10;
 
 /// Something that a program printed.
@@ -158,14 +157,14 @@ fn record_in_turn(draft: &mut Draft<'_>, place: TurnPlace, output: Output) {
         Output::Answer(text) => draft.record_in(node, turn, Fact::AnswerDelta(text)),
         Output::AnswerFinal(content) => {
             let fact = Fact::AnswerFinal {
-                content: long_texts::keep_answer(draft, place, content),
+                content: long_texts::cut_answer(draft, place, "answer.txt", content),
                 interrupted: false,
             };
             draft.record_in(node, turn, fact);
         }
         Output::Thinking(text) => draft.record_in(node, turn, Fact::ThinkingDelta(text)),
         Output::ThinkingFinal(text) => {
-            let text = long_texts::keep_answer(draft, place, text);
+            let text = long_texts::cut_answer(draft, place, "thought.txt", text);
             draft.record_in(node, turn, Fact::ThinkingFinal(text));
         }
         Output::ToolProposed {
@@ -275,18 +274,21 @@ pub(super) fn complete_tool(
 ) {
     let began_at = open.started_at.unwrap_or(open.proposed_at);
     let duration_ms = draft.now().0.saturating_sub(began_at.0);
-    let max = TOOL_TEXT_BYTES_MAX;
-    let mut keep = |text, name| long_texts::keep(draft, place, text, LongText { name, max });
-    let output = result.output.map(|text| keep(text, "tool-output.txt"));
-    let error = result.error.map(|text| keep(text, "tool-error.txt"));
-    let both = [&output, &error];
-    let artifact = both.into_iter().flatten().find_map(|kept| kept.artifact);
+    // Before the cut: half a secret could not be masked.
+    let texts = [result.output, result.error].map(|text| text.map(|text| draft.mask(text)));
+    let is_long = |text: &String| text.len() > TOOL_TEXT_BYTES_MAX;
+    let artifact = texts.iter().flatten().any(is_long).then(|| {
+        let both: Vec<&str> = texts.iter().flatten().map(String::as_str).collect();
+        long_texts::keep_whole(draft, place, "tool-output.txt", both.join("\n"))
+    });
+    let [output, error] =
+        texts.map(|text| text.map(|text| long_texts::cut(text, TOOL_TEXT_BYTES_MAX)));
     let outcome = ToolOutcome {
         ok: result.ok,
         truncated: artifact.is_some(),
         artifact,
-        output: output.map(|kept| kept.text),
-        error: error.map(|kept| kept.text),
+        output,
+        error,
         duration_ms,
     };
     let tool = open.call.id;

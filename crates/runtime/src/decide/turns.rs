@@ -261,7 +261,7 @@ pub(super) fn close_text(draft: &mut Draft<'_>, node: NodeId, open: &OpenTurn, i
     let turn = open.id;
     let place = TurnPlace { node, turn };
     let fact = Fact::AnswerFinal {
-        content: long_texts::keep_answer(draft, place, open.unfinished_text.clone()),
+        content: long_texts::cut_answer(draft, place, "answer.txt", open.unfinished_text.clone()),
         interrupted,
     };
     draft.record_in(node, turn, fact);

@@ -288,8 +288,9 @@ fn open_turn(node: &mut Node, at: Timestamp, id: AgentTurnId, step: &TurnStep) {
     node.retry_at = None;
     node.stalls.begin_turn();
     let consumed = take_inputs(node, consumed);
-    let goes_on = node.made_calls.begin_turn(&consumed);
-    if !goes_on {
+    let is_resumed = node.made_calls.begin_turn(&consumed);
+    // A resumed turn does not ask its questions again, so it must keep waiting for their replies.
+    if !is_resumed {
         // Late replies to older questions still settle `unanswered`, but nothing waits for them.
         node.awaited_replies.clear();
     }

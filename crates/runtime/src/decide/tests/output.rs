@@ -129,7 +129,7 @@ fn a_long_error_of_a_tool_is_cut() {
     let artifact = last_artifact(&scenario, before);
     assert_eq!(
         (artifact.name.as_str(), artifact.bytes),
-        ("tool-error.txt", 1 << 20)
+        ("tool-output.txt", 1 << 20)
     );
     let Fact::ToolCompleted { outcome, .. } = &scenario.log.last().unwrap().fact else {
         panic!("{:?}", scenario.log.last());

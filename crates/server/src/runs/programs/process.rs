@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 use turnkeep_agents::Exit;
 use turnkeep_agents::launch::{EnvVariable, plan_launch};
 use turnkeep_agents::request::StartOptions;
@@ -32,6 +32,8 @@ pub(super) struct ProgramProcess {
     pipes: ProgramPipes,
     launch: NodeLaunch,
     last_errors: VecDeque<String>,
+    /// When its end was first seen. Another process may go on printing into its output.
+    ended_at: Option<Instant>,
     _record: ProcessRecord,
 }
 
@@ -77,6 +79,7 @@ impl ProgramProcess {
             pipes: ProgramPipes::new(parts, hear),
             launch,
             last_errors: VecDeque::new(),
+            ended_at: None,
             _record: record,
         })
     }
@@ -123,7 +126,8 @@ impl ProgramProcess {
         let ProgramPipes { lines, group, .. } = &mut self.pipes;
         let ended = async {
             group.wait().await;
-            tokio::time::sleep(LAST_LINES_WITHIN).await;
+            let ended_at = *self.ended_at.get_or_insert_with(Instant::now);
+            tokio::time::sleep_until(ended_at + LAST_LINES_WITHIN).await;
         };
         tokio::select! {
             biased;
@@ -143,10 +147,14 @@ impl ProgramProcess {
             group.kill();
             group.wait().await
         };
+        let give_up_at = *self.ended_at.get_or_insert_with(Instant::now) + LAST_LINES_WITHIN;
         let mut last_lines = Vec::new();
-        while let Ok(Some(line)) = timeout(LAST_LINES_WITHIN, lines.recv()).await {
+        while let Ok(Some(line)) = timeout_at(give_up_at, lines.recv()).await {
             if let ProgramLine::Error(text) = line {
                 last_lines.push(text);
+            }
+            if last_lines.len() == LAST_ERRORS_MAX {
+                break;
             }
         }
         for line in &last_lines {

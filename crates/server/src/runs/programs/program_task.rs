@@ -11,7 +11,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -19,7 +18,7 @@ use turnkeep_agents::event::{LineCall, PermissionRequest, ToolCall, ToolResult};
 use turnkeep_agents::request::LineResult;
 use turnkeep_runtime::artifact::DiffSummary;
 use turnkeep_runtime::decide::{
-    self, DiffTaken, Output, Permission, PrintedLines, ProgramEnd, WithdrawnPermission,
+    self, Output, Permission, PrintedLines, ProgramEnd, WithdrawnPermission,
 };
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
 use turnkeep_types::Timestamp;
@@ -106,6 +105,8 @@ struct ProgramTask {
     /// for a person.
     waiting_calls: VecDeque<TurnCall>,
     running_call: Option<RunningCall>,
+    /// How many of them were begun.
+    line_calls: u64,
     log_limiter: LogLimiter,
     /// What the program printed in the open turn.
     turn_lines: TurnLines,
@@ -125,6 +126,7 @@ impl ProgramTask {
             machine: ProgramMachine::new(stop_within),
             waiting_calls: VecDeque::new(),
             running_call: None,
+            line_calls: 0,
             log_limiter: LogLimiter::default(),
             turn_lines: TurnLines::default(),
             used_at: now,
@@ -295,7 +297,7 @@ impl ProgramTask {
             None => EndedProcess::default(),
         };
         let mut steps = Vec::new();
-        // They are shown as all lines are: without an open turn, nothing fails that would quote them.
+        // The last lines are logged, too. If no turn is open, no failure quotes them.
         for line in ended.last_lines {
             steps.extend(self.machine.receive_error(line));
         }
@@ -315,11 +317,13 @@ impl ProgramTask {
             return;
         };
         let (handle, node) = (Arc::clone(&self.handle), self.node);
+        self.line_calls += 1;
+        let provider_id = format!("line-{}", self.line_calls);
         self.running_call = Some(Box::pin(async move {
             let caller = ToolCaller::of_line(node);
             let result = node_tools::call(&handle, &caller, &call.name, &call.args).await;
             let name = call.name.clone();
-            let own = own_call_of_line(turn, call, &result);
+            let own = own_call_of_line(turn, provider_id, call, &result);
             record_own_call(&handle, node, own).await;
             TurnResult {
                 turn,
@@ -467,9 +471,12 @@ async fn record_own_call(handle: &Arc<RunHandle>, node: NodeId, own: OwnCall) {
 }
 
 /// A call by a line of text as a program with MCP would report it.
-fn own_call_of_line(turn: AgentTurnId, call: LineCall, result: &Result<Value, String>) -> OwnCall {
-    // The calls of a program run one after the other, so one name does for all.
-    let provider_id = "line".to_owned();
+fn own_call_of_line(
+    turn: AgentTurnId,
+    provider_id: String,
+    call: LineCall,
+    result: &Result<Value, String>,
+) -> OwnCall {
     OwnCall {
         turn,
         tool: call.name.clone(),
@@ -527,10 +534,10 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
             Err(error @ (RunError::Rejected(_) | RunError::UnknownRun(_))) => {
                 return log_rejection(handle, Err(error));
             }
-            // Without its diff the end is small. The trees still say what was changed.
-            Err(RunError::TooLarge { bytes }) if !is_shortened => {
+            // Only lists of files can be so long.
+            Err(RunError::TooLarge { .. }) if !is_shortened => {
                 is_shortened = true;
-                end.diff = shorten_diff(&end.diff, bytes);
+                shorten_lists(&mut end.diff.summary);
             }
             Err(error) => {
                 tracing::warn!(run = %handle.id(), %error, "the end of a turn is not recorded yet");
@@ -541,30 +548,46 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
     }
 }
 
-/// A diff without its long parts: the patch, and the names of all files. Some of the files that the
-/// node may not write stay named, because a person decides about them.
-fn shorten_diff(diff: &DiffTaken, bytes: usize) -> DiffTaken {
-    const VIOLATIONS_MAX: usize = 100;
-    let violations = diff.summary.violations.iter().take(VIOLATIONS_MAX);
-    let note = format!("The changes are too long to record: {bytes} bytes.");
-    DiffTaken {
-        patch: Bytes::from(note.clone()),
-        summary: DiffSummary {
-            turn: diff.summary.turn,
-            summary: note,
-            lines_added: diff.summary.lines_added,
-            lines_removed: diff.summary.lines_removed,
-            base_tree: diff.summary.base_tree.clone(),
-            head_tree: diff.summary.head_tree.clone(),
-            violations: violations.cloned().collect(),
-            ..DiffSummary::default()
-        },
-    }
+/// Shortens the lists of files of a diff that does not fit into a record. Some of the files that the node
+/// may not write stay named, because a person decides about them.
+fn shorten_lists(summary: &mut DiffSummary) {
+    const NAMED_MAX: usize = 100;
+    summary.summary = format!(
+        "{} files; their names are too long to record",
+        summary.files_changed.len()
+    );
+    // A revert without names takes back the changed files that are not shared, so either list is whole
+    // or this one is empty.
+    summary.files_changed.clear();
+    summary.shared.truncate(NAMED_MAX);
+    summary.violations.truncate(NAMED_MAX);
+    summary.conflicts.truncate(NAMED_MAX);
 }
 
 /// A turn that was ended by a person meanwhile rejects what its program still says.
 fn log_rejection(handle: &RunHandle, result: Result<(), RunError>) {
     if let Err(error) = result {
         tracing::debug!(run = %handle.id(), %error, "a report of a program was dropped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shortened_list_of_files_makes_no_shared_file_look_like_an_own_one() {
+        let names = || (0..5000).map(|number| number.to_string()).collect();
+        let mut summary = DiffSummary {
+            files_changed: names(),
+            shared: names(),
+            violations: names(),
+            head_tree: "tree".to_owned(),
+            ..DiffSummary::default()
+        };
+        shorten_lists(&mut summary);
+        assert_eq!(summary.files_changed, Vec::<String>::new());
+        assert_eq!((summary.shared.len(), summary.violations.len()), (100, 100));
+        assert_eq!(summary.head_tree, "tree");
     }
 }
