@@ -53,7 +53,7 @@ pub use approvals::{
 };
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
-pub use copies::{CopyOrigin, RunCopy, settle_copy};
+pub use copies::{CopyOrigin, KeptByCopy, RunCopy, settle_copy};
 pub(crate) use draft::Draft;
 pub use graph::{
     EdgeRequest, NodeRequest, add_node, change_node, connect, delete_node, disconnect,

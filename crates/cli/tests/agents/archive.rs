@@ -154,6 +154,10 @@ steps = [{ run = "echo ran", ask = true }, { say = "Done." }]
     let asked = team.wait_for(&run, "the approval", |event| {
         event["type"] == "approval.requested"
     });
+    // An answer is for questions: the word "no" would let the call pass.
+    let id = asked["approvalId"].as_str().unwrap();
+    let answered = command(&team, &["approvals", "answer", id, "no"]);
+    assert!(errors_of(&answered).contains("turnkeep approvals approve"));
     let forked = fork(&team, &run, &json!({}));
     let copied = team.show_node(&forked, &node);
     assert_eq!(copied["inboxCount"], 1, "{copied}");
@@ -274,6 +278,10 @@ fn an_export_is_the_same_run_on_another_server() {
     other.resume(&run);
     other.chat(&run, &node, "Third");
     assert_eq!(other.wait_for_turn_end(&run, &node, 3), "turn.completed");
+
+    // A fork of a time before the import is not in the directory of the other server.
+    let forked = fork(&other, &run, &json!({"seq": shared}));
+    assert_eq!(other.show(&forked)["cwd"], json!(work));
 }
 
 #[test]

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use crate::approval::Resolution;
 use crate::fact::{Fact, NodeChange, TurnStep};
-use crate::ids::{ApprovalId, NodeId};
+use crate::ids::{ApprovalId, NodeId, RuleId};
 use crate::input::Input;
+use crate::live::LiveRun;
 use crate::node::BlockReason;
 use crate::run::{Run, RunSettings};
 use crate::words::{MessageRole, NodeStatus, PausedReason, Phase, RunStatus};
@@ -22,8 +23,8 @@ use super::{Decision, Draft, Surroundings, approvals, gates, turns};
 pub enum CopyOrigin {
     /// A run of this server. The copy is made to go on another way, so it is always paused.
     Fork,
-    /// A file. A run that had ended stays ended. Its rules and its world do not hold here: persons of
-    /// another machine chose them.
+    /// A file. A run that had ended stays ended. It keeps no rules and no world: persons of another
+    /// machine chose them, and a world of this server may happen to have the same name.
     Import,
 }
 
@@ -35,6 +36,26 @@ pub struct RunCopy {
     pub title: Option<String>,
     /// Its directory, if it is not the same.
     pub cwd: Option<String>,
+    /// What it may keep of its origin.
+    pub keeps: KeptByCopy,
+}
+
+/// What a copy may keep: no more than its origin has now. A fork that begins at an earlier event must not
+/// bring back a rule that a person has deleted, or what an import has left behind.
+#[derive(Debug, Clone, Default)]
+pub struct KeptByCopy {
+    pub world: Option<String>,
+    pub rules: Vec<RuleId>,
+}
+
+impl KeptByCopy {
+    /// Everything that a run has now.
+    pub fn all_of(run: &LiveRun) -> Self {
+        Self {
+            world: run.settings.world.clone(),
+            rules: run.rules.iter().map(|rule| rule.id).collect(),
+        }
+    }
 }
 
 /// Ends everything in a copy that belongs to its origin.
@@ -57,7 +78,7 @@ pub fn settle_copy(run: &Run, around: Surroundings<'_>, copy: &RunCopy) -> Decis
     for node in nodes {
         detach_node(&mut draft, node);
     }
-    replace_rules(&mut draft, copy.origin);
+    replace_rules(&mut draft, &copy.keeps.rules);
     let mut decision = draft.finish(());
     decision.effects.clear();
     decision
@@ -94,8 +115,7 @@ fn change_settings(draft: &mut Draft<'_>, copy: &RunCopy) {
     if let Some(cwd) = &copy.cwd {
         settings.cwd = Some(cwd.clone());
     }
-    if copy.origin == CopyOrigin::Import {
-        // A world of this server that happens to have the same name must not hear of it.
+    if settings.world != copy.keeps.world {
         settings.world = None;
     }
     if settings != *before {
@@ -169,11 +189,11 @@ fn detach_node(draft: &mut Draft<'_>, id: NodeId) {
     }
 }
 
-/// Gives the rules of a fork ids of their own, so that deleting one leaves the origin's.
-fn replace_rules(draft: &mut Draft<'_>, origin: CopyOrigin) {
+/// Gives the rules that a copy keeps ids of their own, so that deleting one leaves the origin's.
+fn replace_rules(draft: &mut Draft<'_>, kept: &[RuleId]) {
     for rule in draft.run.rules.clone() {
         draft.record(Fact::RuleDeleted(rule.id));
-        if origin == CopyOrigin::Fork {
+        if kept.contains(&rule.id) {
             let mut own = rule;
             own.id = draft.draw_id();
             draft.record(Fact::RuleAdded(own));

@@ -5,10 +5,15 @@ use super::*;
 /// Copies the run of a scenario in place.
 fn copy(scenario: &mut Scenario, origin: CopyOrigin) -> usize {
     let before = scenario.log.len();
+    let keeps = match origin {
+        CopyOrigin::Fork => KeptByCopy::all_of(&scenario.run.live),
+        CopyOrigin::Import => KeptByCopy::default(),
+    };
     let copy = RunCopy {
         origin,
         title: Some("Another way".to_owned()),
         cwd: None,
+        keeps,
     };
     scenario
         .take(|run, around| Ok(settle_copy(run, around, &copy)))
@@ -102,4 +107,33 @@ fn an_ended_run_stays_ended_as_an_import_and_is_paused_as_a_fork() {
         assert_eq!(scenario.run.live.status, status, "{origin:?}");
         assert_eq!(scenario.log[before].fact.wire_name(), "run.patch");
     }
+}
+
+/// A fork at an earlier event sees a rule that its origin has lost since, and the world that the origin
+/// was in on another machine.
+#[test]
+fn a_copy_brings_back_nothing_that_its_origin_has_lost() {
+    let mut scenario = Scenario::begin(RunSettings {
+        world: Some("shop".to_owned()),
+        ..settings()
+    });
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "npm test") else {
+        panic!("no rule allows it");
+    };
+    answer(&mut scenario, approval, Verdict::Approved, Scope::Run).unwrap();
+    let copy = RunCopy {
+        origin: CopyOrigin::Fork,
+        title: None,
+        cwd: Some("/here".to_owned()),
+        keeps: KeptByCopy::default(),
+    };
+    scenario
+        .take(|run, around| Ok(settle_copy(run, around, &copy)))
+        .unwrap();
+    let live = &scenario.run.live;
+    assert_eq!(live.rules, []);
+    assert_eq!(live.settings.world, None);
+    assert_eq!(live.settings.cwd.as_deref(), Some("/here"));
 }

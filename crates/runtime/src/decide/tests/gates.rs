@@ -287,6 +287,7 @@ fn a_copy_of_the_run_has_no_held_envelope() {
         origin: CopyOrigin::Fork,
         title: None,
         cwd: None,
+        keeps: KeptByCopy::default(),
     };
     gated
         .scenario

@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use turnkeep_runtime::decide::{CopyOrigin, RunCopy};
+use turnkeep_runtime::decide::{CopyOrigin, KeptByCopy, RunCopy};
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{IdSource, NodeId, RunId};
 use turnkeep_store::Store;
@@ -74,11 +74,13 @@ async fn fork_to_end(
     };
     let copy = runs.services.run_blocking(fork).await??;
     let title = request.title.unwrap_or_else(|| title_of_fork(origin));
-    let settled = RunCopy {
+    let settled = origin.read_live(|run| RunCopy {
         origin: CopyOrigin::Fork,
         title: Some(title),
-        cwd: None,
-    };
+        // An earlier event may name a directory of the machine that the run was imported from.
+        cwd: run.settings.cwd.clone(),
+        keeps: KeptByCopy::all_of(run),
+    });
     copy.publish(runs, settled, request.key).await
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use bytes::Bytes;
-use turnkeep_runtime::decide::{CopyOrigin, RunCopy};
+use turnkeep_runtime::decide::{CopyOrigin, KeptByCopy, RunCopy};
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{IdSource, RunId};
 use turnkeep_store::{Append, AppendPart, Command, NewBlob, Refusal, Store};
@@ -85,6 +85,7 @@ async fn import_to_end(
         origin: CopyOrigin::Import,
         title: None,
         cwd: request.cwd,
+        keeps: KeptByCopy::default(),
     };
     copy.publish(runs, settled, request.key).await
 }
