@@ -87,8 +87,11 @@ fn inside_a_compositor() {
         let content = noise(size);
         clipboard.write(&content).unwrap();
         let paste = ["--no-newline", "--type", "text/plain;charset=utf-8"];
-        let pasted = output(Command::new("wl-paste").args(paste), "wl-clipboard", b"");
-        assert!(pasted.stdout == content, "{size} bytes by wl-paste");
+        // The compositor may hear of `wl-paste` before it hears of the new content.
+        eventually(&format!("{size} bytes by wl-paste"), || {
+            let pasted = output(Command::new("wl-paste").args(paste), "wl-clipboard", b"");
+            (pasted.stdout == content).then_some(())
+        });
         assert!(
             clipboard.read().unwrap() == content,
             "{size} bytes by ourselves"
