@@ -68,7 +68,7 @@ pub enum TurnEnd {
 /// A turn remembers so many files that its calls have written.
 const WRITTEN_PATHS_MAX: usize = 10_000;
 
-/// A turn remembers so much of an answer that is not final yet. Its artifact must fit into the store.
+/// The most bytes that a turn remembers of an unfinished answer. Its artifact must fit into the store.
 pub(crate) const UNFINISHED_BYTES_MAX: usize = 16 << 20;
 
 /// A turn that has not ended.

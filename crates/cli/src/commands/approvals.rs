@@ -245,7 +245,7 @@ async fn edit(client: &mut RunsClient, args: &EditArgs, app: &mut App) -> Result
 async fn answer(client: &mut RunsClient, args: &AnswerArgs, app: &mut App) -> Result<()> {
     let open = fetch_open(client, None).await?.view.approvals;
     let item = find_approval(&open, &args.approval)?;
-    // An answer is an approval with other words: "no" would let the call pass.
+    // The server takes an answer as permission with other arguments: "no" would allow the call.
     if item.approval.kind != ApprovalKind::Question {
         let id = approval_word(&open, &item.approval.approval_id.0);
         return Failure::usage("this is no question, but a call that waits for your permission")

@@ -23,8 +23,7 @@ use super::{Decision, Draft, Surroundings, approvals, gates, turns};
 pub enum CopyOrigin {
     /// A run of this server. The copy is made to go on another way, so it is always paused.
     Fork,
-    /// A file. A run that had ended stays ended. It keeps no rules and no world: persons of another
-    /// machine chose them, and a world of this server may happen to have the same name.
+    /// A file. A run that had ended stays ended.
     Import,
 }
 
@@ -40,8 +39,11 @@ pub struct RunCopy {
     pub keeps: KeptByCopy,
 }
 
-/// What a copy may keep: no more than its origin has now. A fork that begins at an earlier event must not
-/// bring back a rule that a person has deleted, or what an import has left behind.
+/// The world and the rules that a copy may keep.
+///
+/// A fork keeps no more than its origin has now: one that begins at an earlier event must not bring back
+/// a rule that a person has deleted, or what an import has left behind. An import keeps nothing: persons
+/// of another machine made the rules, and a world of this server may only happen to have the same name.
 #[derive(Debug, Clone, Default)]
 pub struct KeptByCopy {
     pub world: Option<String>,

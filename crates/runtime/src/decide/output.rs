@@ -18,7 +18,7 @@ use crate::words::NodeStatus;
 
 use super::{Decision, Draft, Surroundings, limits, long_texts};
 
-/// The most bytes of what a tool printed in one event.
+/// The most bytes of a tool's output, and of its error, in one event.
 const TOOL_TEXT_BYTES_MAX: usize = 32 << 10;
 
 /// Something that a program printed.

@@ -272,8 +272,8 @@ fn one_line(text: &str) -> String {
     printable(&words.join(" "))
 }
 
-/// The results of tools as the program gets them: a line for each, as every program without MCP gets
-/// them.
+/// The text that tells the program the results of its tool calls: one JSON object a line. The server
+/// sends `raw` programs the same form.
 fn describe_results(record: &Value) -> String {
     let items = |key: &str| record.get(key).and_then(Value::as_array);
     let results = items("results").into_iter().flatten();

@@ -105,7 +105,7 @@ struct ProgramTask {
     /// for a person.
     waiting_calls: VecDeque<TurnCall>,
     running_call: Option<RunningCall>,
-    /// How many of them were begun.
+    /// How many calls by lines of text were begun.
     line_calls: u64,
     log_limiter: LogLimiter,
     /// What the program printed in the open turn.
@@ -534,7 +534,7 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
             Err(error @ (RunError::Rejected(_) | RunError::UnknownRun(_))) => {
                 return log_rejection(handle, Err(error));
             }
-            // Only lists of files can be so long.
+            // A patch is a blob of its own, so only the lists of files can make a record too long.
             Err(RunError::TooLarge { .. }) if !is_shortened => {
                 is_shortened = true;
                 shorten_lists(&mut end.diff.summary);
@@ -556,8 +556,8 @@ fn shorten_lists(summary: &mut DiffSummary) {
         "{} files; their names are too long to record",
         summary.files_changed.len()
     );
-    // A revert without names takes back the changed files that are not shared, so either list is whole
-    // or this one is empty.
+    // If files are shared, a revert without names takes back those of `files_changed` that `shared` does
+    // not name. With a part of `shared`, it would take back shared files, so `files_changed` is empty.
     summary.files_changed.clear();
     summary.shared.truncate(NAMED_MAX);
     summary.violations.truncate(NAMED_MAX);
