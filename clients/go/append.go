@@ -93,6 +93,7 @@ func (c *Client) SubmitAppend(ctx context.Context, a Append) (*PendingAppend, er
 	if err != nil {
 		return nil, err
 	}
+	// submit has copied the payload into the outbox. Without this line, a pipeline would hold every payload until its ack.
 	request.Turn.Payload = nil
 	return &PendingAppend{call: p, request: request}, nil
 }

@@ -56,6 +56,7 @@ func (b *budget) leave(place *list.Element) {
 	default:
 		b.waiting.Remove(place)
 	}
+	// A large request that leaves the front of the queue may have held back smaller ones.
 	b.serve()
 }
 

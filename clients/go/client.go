@@ -133,6 +133,7 @@ func (c *Client) submit(ctx context.Context, request wire.Request) (*call, error
 		err = current.call(p, request)
 	}
 	if err != nil {
+		// No connection took the call, so none will finish it and return its part.
 		c.budget.giveBack(bytes)
 		return nil, err
 	}
@@ -150,6 +151,7 @@ func (c *Client) connection(ctx context.Context) (*connection, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+	// Another caller may have dialled while this one waited for its turn.
 	if current, err := c.live(); current != nil || err != nil {
 		return current, err
 	}

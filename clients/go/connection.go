@@ -112,6 +112,7 @@ func (c *connection) dropStream(id uint64) {
 	}
 	delete(c.streams, id)
 	delete(c.unanswered, id)
+	// No caller waits for the answer to CANCEL. The call makes the watchdog expect it.
 	if cancelID, err := c.push(&wire.Cancel{ReqID: id}); err == nil {
 		c.calls[cancelID] = newCall(nil, 0)
 	}
@@ -279,6 +280,7 @@ func (c *connection) deliver(f frame) error {
 	c.mu.Lock()
 	p := c.takeCall(f.header.ReqID)
 	if p == nil {
+		// The lock guards the streams. It is not held for long, because a stream never waits for its reader.
 		defer c.mu.Unlock()
 		return c.deliverToStream(f)
 	}
@@ -346,5 +348,6 @@ func (c *connection) isSilent() bool {
 	if c.lost == nil {
 		c.watchdog.Reset(c.watchPause())
 	}
+	// One tick more than the time-out has, because the first may come right after the request was queued.
 	return c.silentTicks > watchTicks
 }

@@ -70,7 +70,7 @@ func WithToken(token string) Option { return func(o *options) { o.token = token 
 // WithTLS uses TLS. Without a ServerName, the certificate must have the address's host.
 func WithTLS(config *tls.Config) Option { return func(o *options) { o.tls = config } }
 
-// WithTag returns the name by which the server's log knows this client.
+// WithTag sets the name by which the server's log knows this client, at most 256 bytes; "turnkeep-go" unless given.
 func WithTag(tag string) Option { return func(o *options) { o.tag = tag } }
 
 // WithConnectTimeout bounds connecting, TLS and HELLO together; 5 s unless given.

@@ -94,8 +94,8 @@ func (c *Client) Range(ctx context.Context, id ContextID, start, limit uint32, r
 }
 
 // History returns all turns of a context from its head back to its root, a page at a time. The first page
-// fixes the path, so later appends do not change it. An error ends it. Turns that do not descend are an error: they
-// would make it loop for ever.
+// fixes the path, so later appends do not change it. An error ends it. A page that does not lead to smaller ids is an
+// error, because History would never end.
 func (c *Client) History(ctx context.Context, id ContextID, r Read) iter.Seq2[Turn, error] {
 	return func(yield func(Turn, error) bool) {
 		before := TurnID(0)

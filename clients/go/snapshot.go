@@ -52,6 +52,7 @@ type SnapshotOptions struct {
 // root. If the directory changes meanwhile, the root describes the bytes that were read. Anything but files,
 // directories and symlinks is ErrUnsupportedFile, unless it is skipped.
 func (c *Client) Snapshot(ctx context.Context, dir string, o SnapshotOptions) (Snapshot, error) {
+	// Only the directory itself may be named by a symlink; openSame follows none.
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return Snapshot{}, err
@@ -173,6 +174,7 @@ func readFile(path string, info fs.FileInfo) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close()
+	// With one byte more than the limit, keep refuses a longer file instead of storing its beginning.
 	return io.ReadAll(io.LimitReader(file, snapshotFileBytesMax+1))
 }
 
@@ -254,6 +256,8 @@ func (c *Client) putAll(ctx context.Context, blobs [][]byte) error {
 		workers.Add(1)
 		go func() {
 			defer workers.Done()
+			// A worker goes on after a failure, and then fails at once, because the context is cancelled. If all workers
+			// returned, the loop below would wait for ever.
 			for blob := range next {
 				if _, _, err := c.PutBlob(ctx, blob); err != nil {
 					cancel(err)

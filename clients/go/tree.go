@@ -101,6 +101,7 @@ func DecodeTree(blob []byte) ([]Entry, error) {
 	if err != nil {
 		return nil, badTree(err)
 	}
+	// Each entry takes at least one byte, so a short blob cannot make this allocate for a million.
 	if count < 0 || count > min(treeEntriesMax, len(blob)) {
 		return nil, fmt.Errorf("%w: it declares %d entries", ErrBadTree, count)
 	}

@@ -145,6 +145,7 @@ func (d *decoder) unknown(object *Object, unknown *Unknown, key token, entry int
 func (d *decoder) refuseTwice(base int, ascending bool, begun int) error {
 	tags := d.tags[base:]
 	d.tags = d.tags[:base]
+	// Most writers sort their tags, and then nothing has to be searched.
 	if ascending {
 		return nil
 	}
@@ -336,6 +337,7 @@ func (d *decoder) mapping(s *Shape, v reflect.Value, t token, begun int) error {
 		return err
 	}
 	v.Set(reflect.MakeMapWithSize(s.Type, t.count))
+	// SetMapIndex copies both, so one pair serves for all entries.
 	key, item := reflect.New(s.Type.Key()).Elem(), reflect.New(s.Type.Elem()).Elem()
 	for range t.count {
 		key.SetZero()
@@ -353,6 +355,7 @@ func (d *decoder) entry(s *Shape, v, key, item reflect.Value) error {
 	if err := d.key(s.Key, key); err != nil {
 		return err
 	}
+	// Only an error needs the key as text.
 	step := func() string {
 		known, _ := keyOf(key)
 		return known.step()

@@ -49,7 +49,8 @@ func (r *strictReader) token() (json.Token, error) {
 	return token, nil
 }
 
-// loneSurrogate reports whether the text has a replacement character that the document did not contain.
+// loneSurrogate reports whether the text has a replacement character that the document did not contain. The decoder of
+// the standard library puts one in the place of each lone surrogate, and reports no error.
 func loneSurrogate(text, written string) bool {
 	const replacement = "\ufffd"
 	found := strings.Count(text, replacement)

@@ -52,6 +52,7 @@ func (s *store) getRange(r *wire.GetRange) (wire.Response, *wire.Failure) {
 			found = append(found, t)
 		}
 	}
+	// A page keeps the turns that it gets first. Those of a range are its oldest, unlike those of the other reads.
 	slices.Reverse(found)
 	page := s.page(r.Type(), found, r.Options)
 	slices.Reverse(page.Items)

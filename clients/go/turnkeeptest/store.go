@@ -124,7 +124,7 @@ func (s *store) context(id uint64) (*contextState, *wire.Failure) {
 	return s.contexts[id-1], nil
 }
 
-// turn returns the turn with this id; no turn has the id 0.
+// turn returns the turn with this id, and nil for 0, which means no turn.
 func (s *store) turn(id uint64) (*turn, *wire.Failure) {
 	if id == 0 {
 		return nil, nil

@@ -175,6 +175,7 @@ fn read_tool_result(result: &Value) -> ToolOutcome {
         .filter_map(|block| block.get("text")?.as_str())
         .collect();
     let output = texts.join("\n");
+    // Older servers send JSON as text only.
     let structured = result
         .get("structuredContent")
         .filter(|value| !value.is_null());

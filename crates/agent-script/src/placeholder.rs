@@ -20,6 +20,7 @@ pub(crate) fn fill_placeholders<E>(
                 filled.push_str(&look_up(name)?);
                 rest = tail;
             }
+            // Only the braces are passed over: `{{ {{prompt}}` has a placeholder behind them.
             _ => {
                 filled.push_str("{{");
                 rest = after;

@@ -174,12 +174,16 @@ impl Player {
             calls_as_text: true,
         };
         let mut play = Play::new(suspended.turn, turn, prompt, &self.script.settings);
+        // Nothing is carried out again: the kept answers stand for the tools and calls that the last
+        // process has done.
         let mut answers = suspended.answers.iter();
         loop {
             match play.next_action() {
                 Action::Ask { .. } | Action::Perform(_) => {
                     play.finish_tool(answers.next()?.to_outcome());
                 }
+                // A call as text ends the process's part of the turn. The first one without a kept
+                // answer is the one that waits.
                 Action::End(_) => {
                     let step = play.open_call.take()?;
                     let Some(answer) = answers.next() else {
@@ -229,6 +233,7 @@ impl Player {
         let by_text = unplayed
             .iter()
             .find(|(_, turn)| !turn.when.is_empty() && fits(turn));
+        // Only after the others: a turn without `when` fits every prompt.
         let next = unplayed.iter().find(|(_, turn)| turn.when.is_empty());
         by_text.or(next).map(|(index, _)| *index)
     }
@@ -350,6 +355,7 @@ impl Play {
                 self.ready.push_back(Action::Perform(open.tool.clone()));
             }
             Decision::Denied { message, stop } => {
+                // The denied result is shown before the turn ends.
                 self.finish_tool(ToolOutcome::denied(message));
                 if stop {
                     self.ready.push_back(Action::End(Ending::Interrupted));

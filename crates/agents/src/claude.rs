@@ -126,6 +126,8 @@ impl Claude {
     }
 
     fn answer(&mut self, request_id: &str, answer: Answer) -> Result<(), RequestError> {
+        // The question stays open until its answer is known to be valid, so a rejected answer can be
+        // corrected.
         let question = self.turn.open_permission(request_id)?;
         let message = answer_question(request_id, question, answer)?;
         self.turn.take_permission(request_id);
@@ -173,6 +175,8 @@ impl Claude {
         let Some(name) = named.map(str::to_owned) else {
             return;
         };
+        // A program that names its session has found it. From now on an error with the same words is
+        // about something else.
         self.is_resuming = false;
         // The program names the session in every turn; a name is news only once.
         if self.session.as_ref() != Some(&name) {
@@ -295,6 +299,7 @@ impl Claude {
         let error = text_at(record, "/response/error").unwrap_or("unknown error");
         self.turn.log(&format!("a control request failed: {error}"));
         let answered = text_at(record, "/response/request_id").map(str::to_owned);
+        // A program that rejects the interrupt request would work on, so only the signal is left.
         if self.turn.is_interrupting() && answered.is_some() && answered == self.interrupt_id {
             self.turn.signal_interrupt();
         }
@@ -342,6 +347,8 @@ impl AgentProtocol for Claude {
             Request::Answer { request_id, answer } => self.answer(&request_id, answer)?,
             Request::Steer { .. } => return Err(RequestError::Unsupported("take input in a turn")),
             Request::ToolResults(_) => return Err(RequestError::NoTurn),
+            // A process has one session. The end of its input makes it exit, and the next process
+            // begins a new one.
             Request::Reset { .. } => {
                 self.turn.end(TurnEnd::Interrupted);
                 self.turn.close_input();
@@ -360,6 +367,7 @@ impl AgentProtocol for Claude {
     }
 
     fn receive_end(&mut self, exit: &Exit) -> Vec<Action> {
+        // The program may exit before it prints a result. Then only its error output has the reason.
         if !self.end_for_lost_session(&exit.last_errors) {
             self.turn.end_with_exit(exit);
         }

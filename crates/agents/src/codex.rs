@@ -217,9 +217,11 @@ impl Codex {
         if !self.turn.is_open() || self.turn_name.is_some() {
             return;
         }
+        // A late message about the last turn must not give this one its name.
         self.turn_name = name
             .filter(|name| Some(*name) != self.last_turn_name.as_deref())
             .map(str::to_owned);
+        // An interrupt needs the name, so one that came earlier has waited for it.
         if self.turn.is_interrupting() {
             self.interrupt_named_turn();
         }
@@ -231,6 +233,7 @@ impl Codex {
             // Without an answer the program would wait forever.
             return self.turn.write(&json_rpc::unknown_method(id, method));
         };
+        // Made first: a question that is taken moves into the recorder.
         let decline = asked.approval.decline();
         let is_ours = self.is_about_open_turn(params);
         if !is_ours || !self.turn.ask_permission(asked.request, asked.approval) {

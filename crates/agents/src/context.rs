@@ -16,7 +16,7 @@ use crate::field::{first_text, list_at, shorten, text_at};
 
 const COMMAND_CHARACTERS_MAX: usize = 300;
 const PATH_CHARACTERS_MAX: usize = 200;
-/// A sentence names at most so many files.
+/// The files that a sentence names.
 const FILES_NAMED_MAX: usize = 5;
 /// Texts with more lines than this are not compared line by line.
 const COMPARED_LINES_MAX: usize = 100_000;
@@ -52,6 +52,8 @@ impl FileChange {
         let count = |mark: char, header: &str| {
             let mut lines = 0;
             for line in diff.lines() {
+                // A removed SQL comment, `-- x`, looks like a header and is not counted. The sentence
+                // is a preview, so it need not be exact.
                 let is_change = line.starts_with(mark) && !line.starts_with(header);
                 lines += usize::from(is_change);
             }

@@ -116,7 +116,7 @@ const WAIT_PHRASES: &[&str] = &[
     "retrydelay",
     "try again in",
 ];
-/// A longer time is no limit that anybody waits for.
+/// A longer time is more likely a misread text than a limit.
 const WAIT_MAX: Duration = Duration::from_hours(31 * 24);
 
 /// An error as a program reports it.
@@ -178,6 +178,8 @@ fn describe(error: &ProviderError<'_>) -> String {
 }
 
 fn kind_of(error: &ProviderError<'_>) -> Kind {
+    // The most reliable evidence first. An error without any counts as permanent: to repeat the turn
+    // could use tokens for the same failure again and again.
     error
         .status
         .and_then(kind_by_status)
@@ -267,12 +269,14 @@ fn find_wait(message: &str) -> Option<Duration> {
         let (_, after) = message.split_once(phrase)?;
         parse_duration(after.trim_start_matches([' ', '"', ':']))
     });
+    // The longest one: a request after a shorter wait would hit the other limit.
     waits.max().filter(|wait| *wait <= WAIT_MAX)
 }
 
 /// The duration at the beginning of a text: numbers, each with its unit. A fraction counts as a
 /// whole unit.
 fn parse_duration(text: &str) -> Option<Duration> {
+    // Each round takes one number with its unit: "13h44m29s", "44m29s", "29s".
     let mut seconds = 0_u64;
     let mut rest = text;
     loop {

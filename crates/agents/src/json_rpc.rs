@@ -8,7 +8,7 @@ use crate::field::{parse_object, text_at};
 
 /// JSON-RPC's code for a method that the other side does not have.
 const METHOD_NOT_FOUND: i32 = -32601;
-/// So many of our calls may be unanswered; the oldest are forgotten first.
+/// Our unanswered calls. Beyond this number the oldest are forgotten.
 const OPEN_CALLS_MAX: usize = 256;
 
 /// A message of the program.

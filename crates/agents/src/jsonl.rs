@@ -135,6 +135,7 @@ impl Jsonl {
 
     fn interrupt(&mut self) -> Result<(), RequestError> {
         self.turn.require_open()?;
+        // While the results are awaited, the program waits for us: there is nothing to interrupt.
         if self.awaits_results {
             self.turn.end(TurnEnd::Interrupted);
         } else if self.turn.is_interrupting() {
@@ -210,6 +211,7 @@ impl Jsonl {
             "node.progress" => self.turn.report_progress(text("/summary")),
             "node.log" => self.turn.log(text("/text")),
             "turn.status" => self.receive_status(record),
+            // A call has no type: it is the same line that other programs print into their answers.
             _ => self.receive_call(record),
         }
     }
@@ -252,6 +254,7 @@ impl Jsonl {
     fn receive_question(&mut self, record: &Value) {
         let request_id = text_at(record, "/approvalId").unwrap_or_default();
         let mut call = read_tool(record);
+        // A question that names no call stands for one, and a call needs an id to be completed by.
         if call.provider_id.is_empty() {
             request_id.clone_into(&mut call.provider_id);
         }
@@ -263,6 +266,7 @@ impl Jsonl {
             can_allow_always: true,
             call,
         };
+        // The program waits for an answer, so a question that the recorder does not take is denied.
         if !self.turn.ask_permission(request, ()) {
             let resolution = json!({"status": "denied", "reason": "no turn is open"});
             let kind = "approval.resolved";
@@ -273,6 +277,7 @@ impl Jsonl {
 
     fn receive_status(&mut self, record: &Value) {
         match text_at(record, "/status").unwrap_or_default() {
+            // With calls in the answer, the turn goes on with their results.
             "turn.completed" if self.pending.is_empty() => self.turn.end(TurnEnd::Completed),
             "turn.completed" => self.await_results(),
             "turn.interrupted" if record.pointer("/begun") == Some(&Value::Bool(false)) => {

@@ -171,6 +171,8 @@ impl Launch {
     }
 
     fn add_launcher(&mut self, launcher: &[String]) {
+        // `nice -n 5` in front of `aider --yes` becomes the command `nice` with the arguments
+        // `-n 5 aider --yes`.
         let Some((first, rest)) = launcher.split_first() else {
             return;
         };

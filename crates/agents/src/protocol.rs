@@ -50,7 +50,8 @@ pub struct Features {
     pub resets_in_process: bool,
 }
 
-/// A failure quotes so much of the error output: the end, where programs say why they give up.
+/// How much of the error output a failure quotes. It quotes the end, because programs say there why
+/// they give up.
 const QUOTED_CHARACTERS_MAX: usize = 2000;
 
 /// How a program ended.

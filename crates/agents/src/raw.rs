@@ -90,6 +90,8 @@ impl Raw {
     fn receive_text(&mut self, line: &str) {
         match self.scanner.scan(line) {
             ScannedLine::Text => {
+                // Each line brings the break before it, so the break behind the last line never
+                // becomes part of the answer.
                 let line_break = if self.has_line { "\n" } else { "" };
                 let text = format!("{line_break}{line}");
                 self.has_line = true;
@@ -164,6 +166,7 @@ impl AgentProtocol for Raw {
     }
 
     fn receive_end(&mut self, exit: &Exit) -> Vec<Action> {
+        // An interrupted program may well exit with status 0: its answer is still not whole.
         if !exit.is_success() || self.turn.is_interrupting() {
             self.turn.end_with_exit(exit);
         } else if self.turn.is_open() && !self.awaits_results {

@@ -19,11 +19,11 @@ use crate::request::LineResult;
 
 /// A longer line is malformed.
 const CALL_BYTES_MAX: usize = 256 * 1024;
-/// A report about a malformed line quotes at most so many characters of it.
+/// How much of a malformed line a report quotes.
 const QUOTED_CHARACTERS_MAX: usize = 200;
-/// So many calls of one answer are carried out.
+/// The calls of one answer that are carried out.
 const CALLS_MAX: usize = 64;
-/// So many malformed calls of one answer are reported to the agent.
+/// The malformed calls of one answer that are reported to the agent.
 const MALFORMED_CALLS_MAX: usize = 16;
 const MALFORMED_NOTE: &str = "This line is not a tool call. A call is one line with the JSON object \
                               {\"tool_call\": {\"name\": …, \"args\": {…}}}";
@@ -71,6 +71,8 @@ impl ToolLineScanner {
         match self.fence {
             None => self.fence = Some(found),
             Some(open) => {
+                // As in Markdown: "```" does not close "````", and "```json" opens a fence but never
+                // closes one. Without this rule the rest of a quoted answer could become calls.
                 let rest = line.trim_start().trim_start_matches(open.mark);
                 let closes = found.mark == open.mark
                     && found.length >= open.length
@@ -102,6 +104,7 @@ fn scan_outside_fences(line: &str) -> ScannedLine {
     if !line.starts_with('{') {
         return ScannedLine::Text;
     }
+    // Before parsing: a program may print megabytes of JSON on one line.
     if line.len() > CALL_BYTES_MAX {
         return text_or_malformed(line);
     }
@@ -109,6 +112,7 @@ fn scan_outside_fences(line: &str) -> ScannedLine {
         return text_or_malformed(line);
     };
     match object.get_mut("tool_call").map(Value::take) {
+        // Other JSON is part of the answer.
         None => ScannedLine::Text,
         Some(call) => match read_call(call) {
             Some(call) => ScannedLine::Call(call),

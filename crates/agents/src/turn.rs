@@ -16,15 +16,15 @@ use crate::request::RequestError;
 
 /// A program's id of a call or of a question is at most this long; longer ones are ignored.
 pub(crate) const ID_BYTES_MAX: usize = 1024;
-/// A turn has at most so many calls of tools; the recorder ignores further ones.
+/// The calls of tools in a turn. The recorder ignores further ones.
 const TURN_TOOLS_MAX: usize = 10_000;
 /// The recorder remembers the arguments of open calls up to this sum; of further calls only the ids.
 const OPEN_TOOLS_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// So many questions of a program may be open.
+/// The open questions of a program. Further ones are denied at once.
 const OPEN_PERMISSIONS_MAX: usize = 64;
 /// A question about larger arguments is not taken: its answer may have to repeat them.
 const PERMISSION_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// A line for the log is cut after so many characters.
+/// A longer line for the log is cut.
 const LOG_CHARACTERS_MAX: usize = 8 * 1024;
 const PROGRESS_CHARACTERS_MAX: usize = 140;
 const LOST_REASON_CHARACTERS_MAX: usize = 500;
@@ -171,6 +171,8 @@ impl<P> TurnRecorder<P> {
     }
 
     fn remember_tool(&mut self, mut call: ToolCall) {
+        // The arguments help to describe the call. Its id must stay, or its result would be dropped
+        // as unknown.
         if self.open_tools_bytes + weight_of(&call.args) > OPEN_TOOLS_BYTES_MAX {
             call.args = Value::Null;
         }
@@ -247,6 +249,8 @@ impl<P> TurnRecorder<P> {
         if !self.is_open() {
             return;
         }
+        // The program may exit without a word about its open calls and questions. Their events must
+        // come before the end of the turn: afterwards they belong to no turn.
         self.withdraw_all_permissions();
         self.open_tools_bytes = 0;
         for provider_id in std::mem::take(&mut self.open_tools).into_keys() {

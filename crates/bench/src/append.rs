@@ -195,6 +195,7 @@ pub(super) fn measure_shape(
     let our_load = shape.load_of(each_ours, effort);
     let (mut bares, mut ours) = (Vec::new(), Vec::new());
     let mut rates = Rounds::default();
+    // In turns, so that a slow minute of the machine hits both.
     for _ in 0..effort.rounds {
         let (bare, _) = bare_load.run_load(&bare.endpoint)?;
         let (our, _) = our_load.run_load(&server.endpoint)?;

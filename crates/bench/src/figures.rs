@@ -66,7 +66,7 @@ impl Rounds {
         self.median_by(|round| round.ours / round.bare)
     }
 
-    /// The median of what each round's product took more than the bare thing.
+    /// The median, over the rounds, of the product's time minus the time of the bare thing.
     pub(super) fn difference(&self) -> f64 {
         self.median_by(|round| round.ours - round.bare)
     }

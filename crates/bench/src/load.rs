@@ -114,6 +114,7 @@ pub(super) async fn run_load(
             drive_connection(stream, own, requests.stride, in_flight, framing).await
         });
     }
+    // Space for all answers is taken now: growing the list would be measured too.
     let mut latencies = Vec::with_capacity(requests.bytes.len() / requests.stride.max(1));
     while let Some(done) = tasks.join_next().await {
         latencies.append(&mut done??);

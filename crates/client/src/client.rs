@@ -87,6 +87,7 @@ impl Client {
             dialer: Dialer::new(addr, options.clone())?,
             current: Mutex::new(None),
             dialling: tokio::sync::Mutex::new(()),
+            // At least one of each, or no request could ever be sent.
             requests: Arc::new(Semaphore::new(
                 options.in_flight_max.clamp(1, Semaphore::MAX_PERMITS),
             )),

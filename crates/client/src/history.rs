@@ -57,6 +57,7 @@ impl History {
             options: self.options,
         };
         let items = self.client.before(get).await?;
+        // A page ascends: its first turn is the oldest, and the turns are returned from its end.
         self.next = match items.first() {
             Some(oldest) => find_next_page(before, oldest)?,
             None => NextPage::Done,

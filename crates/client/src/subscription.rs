@@ -198,6 +198,8 @@ impl Answered for Never {
 
 /// Asks for the end of the feed; `None` if the server does not name it.
 async fn find_feed_end(client: &Client, subscribe: &Subscribe) -> Result<Option<u64>, Error> {
+    // The protocol has no request for the end of the feed. The rejection of a position beyond it
+    // names it, and opens no subscription.
     let beyond = Subscribe {
         after: Some(BEYOND_EVERY_END),
         ..subscribe.clone()

@@ -174,6 +174,8 @@ pub(crate) struct EncodedHead {
     reason = "batches are bounded far below 4 GiB"
 )]
 pub(crate) fn encode_head(batch: &Batch, link: ChainLink, out: &mut Vec<u8>) -> EncodedHead {
+    // The header has the lengths and the checksum of the parts behind it, so it is filled in last. The
+    // blobs' bytes are not copied here: the log writes them from where they are.
     let start = out.len();
     out.extend_from_slice(&[0; HEADER_BYTES]);
     for blob in &batch.blobs {

@@ -28,6 +28,7 @@ pub fn recover_any(bytes: &[u8]) {
 
 fn split_segments(bytes: &[u8]) -> BTreeMap<String, Vec<u8>> {
     let magic = segment::MAGIC;
+    // The fuzzer has one input: each place that looks like the begin of a segment begins a file.
     let starts = bytes
         .windows(magic.len())
         .enumerate()
@@ -68,38 +69,46 @@ fn recover_files(files: BTreeMap<String, Vec<u8>>) {
     let Ok((mut log, _)) = FileLog::open(storage.clone(), options.clone()) else {
         return;
     };
-    let whole = log
-        .reader()
-        .frames_from(Position(1))
-        .take_while(Result::is_ok)
-        .count() as u64;
+    let whole = count_whole_frames(&log);
+    read_all_blobs(&log);
+    if !append_one_more(&mut log) {
+        return;
+    }
+    drop(log);
+    let Ok((log, recovered)) = FileLog::open(storage, options) else {
+        return;
+    };
+    assert_eq!(recovered.torn, None, "a log that was mended stays whole");
+    let kept = count_whole_frames(&log);
+    assert!(kept >= whole, "frames that were shown are kept");
+}
+
+fn count_whole_frames(log: &FileLog) -> usize {
+    let frames = log.reader().frames_from(Position(1));
+    frames.take_while(Result::is_ok).count()
+}
+
+/// Reads every blob that a frame names. Damage is an error and never a panic.
+fn read_all_blobs(log: &FileLog) {
     let reader = log.reader();
     for frame in log.reader().frames_from(Position(1)).flatten() {
         for blob in &frame.blobs {
             drop(reader.read_blob(blob.locator, blob.stored_len, blob.crc));
         }
     }
+}
+
+/// Appends a frame. Returns whether the log takes one.
+fn append_one_more(log: &mut FileLog) -> bool {
     let mut batch = Batch::new();
     batch.restart(Stamp::default());
     batch.push_command(1, 1, b"one more");
-    let last = reader.last_position();
+    let last = log.reader().last_position();
     let Ok(appended) = log.append(&batch) else {
-        return;
+        return false;
     };
     assert_eq!(appended.position.0, last.0 + 1, "positions are dense");
-    drop(log);
-    let Ok((log, recovered)) = FileLog::open(storage, options) else {
-        return;
-    };
-    assert_eq!(recovered.torn, None, "a log that was mended stays whole");
-    assert!(
-        log.reader()
-            .frames_from(Position(1))
-            .take_while(Result::is_ok)
-            .count() as u64
-            >= whole,
-        "frames that were shown are kept"
-    );
+    true
 }
 
 fn check_frame(inspected: Inspected) {

@@ -389,6 +389,7 @@ impl Inspection {
         cursor.offset = next;
         self.at = Some(cursor);
         let chained = self.last_hash.is_none_or(|hash| hash == frame.prev_hash);
+        // The chain goes on from this frame in any case, so one break is reported once.
         self.last_hash = Some(frame.hash);
         let after = Position(frame.position.0 + 1);
         if chained {

@@ -410,6 +410,7 @@ impl Log for FileLog {
             first_sequence: self.next_sequence,
         };
         self.buffer.clear();
+        // One large batch must not hold its memory for the rest of the process.
         self.buffer.shrink_to(BUFFER_KEPT_BYTES_MAX);
         let encoded = frame::encode_head(batch, link, &mut self.buffer);
         assert!(
@@ -419,6 +420,7 @@ impl Log for FileLog {
         let at = self.write_frame(link.position, &batch.blobs, encoded.padding)?;
         self.advance_tip(link.position, encoded.hash);
         self.next_sequence += u64::from(batch.command_count);
+        // The blobs lie back to back behind the head.
         let mut offset = at.offset() + encoded.head;
         let mut locators = Vec::with_capacity(batch.blobs.len());
         for blob in &batch.blobs {

@@ -144,6 +144,7 @@ pub fn difference<'a>(view: &View<'a>, other: &View<'a>, limit: usize) -> ViewDi
             .filter(|(number, _)| !lacks.is_visible(*number))
             .map(|(_, entry)| entry);
         let mut newest = collect_newest(only, limit);
+        // Entries beyond the bound were not compared.
         newest.complete &= has.count() <= SCAN_ENTRIES_MAX as u64;
         newest
     };

@@ -341,6 +341,7 @@ impl BeatBuilder {
             bundle: self.bundle,
             request: Arc::clone(&beat.envelope.request_id),
             time: proposed.time.unwrap_or_else(|| self.commit.clone()),
+            // The label of today: a person who is renamed later keeps it on old entries.
             label: world.label_of(proposed.author.class, proposed.author.id.as_str()),
             author: proposed.author,
             visible_to: proposed.visible_to,

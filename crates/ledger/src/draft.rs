@@ -112,6 +112,7 @@ pub(crate) struct NoteDraft<'a> {
 impl<'a> BundleDraft<'a> {
     /// Reads a bundle, or returns the first SHAPE fault.
     pub(crate) fn read(bundle: &'a Value) -> Result<Self, Fault> {
+        // The order of these lines is the order of their faults, so it never changes.
         let root = Node::root(bundle, Code::Shape);
         let request = root.field("request_id")?.text()?;
         let proposed_by = root.field("proposed_by")?;

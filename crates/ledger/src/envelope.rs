@@ -207,6 +207,7 @@ impl<'a> Sections<'a> {
         let object = |node: Node<'a>| node.fields().map(|_| node.clone());
         let required = |key: &str| object(root.field(key)?);
         let optional = |key: &str| root.read_optional(key, object);
+        // The order of these lines is the order of their faults.
         Ok(Self {
             invoker: required("invoker")?,
             operator: required("operator")?,

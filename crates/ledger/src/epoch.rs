@@ -132,6 +132,7 @@ impl WriterMemory {
         let scene = standing_scene(view).map(|(index, _)| index);
         let reason = match self.sent {
             None => AnchorReason::Started,
+            // Before the scene: a full context needs a new process, which gets the new scene anyway.
             Some(_) if self.is_full(&view.world.config.limits) => AnchorReason::Full,
             Some(sent) if sent.scene != scene => AnchorReason::SceneSet,
             Some(sent) => return AnchorUpdate::Unchanged(sent.anchor),

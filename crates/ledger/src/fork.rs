@@ -225,6 +225,7 @@ impl Setup {
             }
             Fact::Person(person) => drop(self.people.insert(person.id.clone(), person)),
             Fact::Outcome(beat) => {
+                // A rejected beat adds no entry, so the world has the same position before and after.
                 let covers = |at: &Point| at.covers(beat.position, &beat.clock.time, beat.position);
                 if point.is_none_or(covers) {
                     self.rejected.push(*beat);

@@ -203,20 +203,22 @@ pub fn samples() -> Vec<(String, Vec<u8>)> {
     if let Some(world) = &*WORLD {
         let place = cursor::write(&world.view(Principal::Owner.viewer()), 0);
         samples.push(("cursor".to_owned(), place.into_bytes()));
-        let decided = beat(world, &envelope(), Some(&bundle()));
-        let mut facts = decided.map(|decided| decided.facts).unwrap_or_default();
-        facts.push(Fact::Config(Box::new(world.config.clone())));
-        facts.extend(world.people.iter().cloned().map(Fact::Person));
-        samples.extend(facts.iter().enumerate().map(|(at, fact)| {
-            let (kind, payload) = record::encode(fact);
-            (
-                format!(
-                    "record-{at}-{}",
-                    kind.id.trim_start_matches("turnkeep.ledger.")
-                ),
-                payload.to_vec(),
-            )
-        }));
+        samples.extend(sample_records(world));
     }
     samples
+}
+
+/// The records of an accepted beat, of the configuration and of the people.
+fn sample_records(world: &World) -> Vec<(String, Vec<u8>)> {
+    let decided = beat(world, &envelope(), Some(&bundle()));
+    let mut facts = decided.map(|decided| decided.facts).unwrap_or_default();
+    facts.push(Fact::Config(Box::new(world.config.clone())));
+    facts.extend(world.people.iter().cloned().map(Fact::Person));
+    let mut records = Vec::new();
+    for (at, fact) in facts.iter().enumerate() {
+        let (kind, payload) = record::encode(fact);
+        let kind = kind.id.trim_start_matches("turnkeep.ledger.");
+        records.push((format!("record-{at}-{kind}"), payload.to_vec()));
+    }
+    records
 }

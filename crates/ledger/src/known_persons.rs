@@ -127,6 +127,7 @@ pub fn is_in_use(world: &World, id: &Name) -> bool {
     let holds_token = || world.tokens().any(|token| token.person == *id);
     let wrote = || !world.authored_by(id.as_str()).is_empty();
     let is_addressed = || {
+        // Every class that this person may see, other than the public one, names the person.
         let visible = world.classes().visible_to(&Viewer::Reader(id.clone()));
         let mut audiences = visible
             .iter()

@@ -48,6 +48,8 @@ impl EntryNumbers {
             .saturating_mul(2)
             .next_power_of_two()
             .max(16);
+        // At most half full, so that a search for a missing id soon meets a free slot. A slot holds
+        // the number plus one, and 0 is free.
         if wanted > self.slots.len() {
             let old = std::mem::replace(&mut self.slots, vec![0; wanted]);
             for slot in old.into_iter().filter(|slot| *slot != 0) {

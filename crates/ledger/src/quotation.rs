@@ -131,6 +131,8 @@ impl Space {
     fn shorten<'a>(self, quotation: &Quotation<'a>) -> Option<Quotation<'a>> {
         let text = quotation.text();
         let mut json = self.json.checked_sub(json_width(b'\n') + LISTED_ID_BYTES)?;
+        // Byte by byte, because JSON writes some bytes longer: a quotation mark takes two. A character
+        // that is cut in its middle is dropped below.
         let mut fit = 0;
         for byte in text.bytes().take(self.text.saturating_sub(1)) {
             let Some(left) = json.checked_sub(json_width(byte)) else {

@@ -196,6 +196,7 @@ pub fn search<'a>(view: &View<'a>, request: &SearchRequest<'_>) -> RetrievalPack
         classes: view.classes(),
         at: view.position(),
     };
+    // The texts are in memory, so reading one cannot fail.
     let Ok(hits) = view
         .world
         .index()

@@ -218,7 +218,7 @@ impl Checker {
                 .visible_to
                 .as_ref()
                 .is_none_or(|readers| !readers.is_empty()),
-            "it is private to nobody",
+            "it is private and has no readers",
         );
         let operator = entry.author.class == AuthorClass::Operator;
         check(
@@ -259,7 +259,7 @@ impl Checker {
         check(
             item.supersedes
                 .is_none_or(|old| self.item_ids.contains(&old)),
-            "it replaces an item that is not there",
+            "it replaces an item that does not exist",
         );
         check(self.item_ids.insert(item.id), "its id was given before");
         faults

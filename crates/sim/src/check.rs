@@ -125,6 +125,7 @@ pub fn heads_reachable(store: &Store) -> Result<(), Violation> {
     for context in store.contexts(None) {
         let path = store.last(context.id, usize::MAX).map_err(unreadable)?;
         let mut parent = None;
+        // The path ascends from the root, which has depth 0 and no parent.
         for (turn, depth) in path.iter().zip(0..) {
             if turn.depth != depth || turn.parent != parent {
                 return Err(Violation::BrokenPath(context.id, depth));
@@ -164,6 +165,24 @@ pub fn ids_dense_and_never_reused<'a>(
     store: &Store,
     sent: impl IntoIterator<Item = &'a Sent>,
 ) -> Result<(), Violation> {
+    check_feed_is_dense(store)?;
+    let stats = store.stats();
+    let mut seen = BTreeSet::new();
+    for id in sent.into_iter().filter_map(Sent::acked).flat_map(new_ids) {
+        let is_known = match id {
+            NewId::Turn(turn) => turn.get() <= stats.turns,
+            NewId::Context(context) => context.get() <= stats.contexts,
+        };
+        if !is_known || !seen.insert(id) {
+            let what = format!("{id:?} was acked twice as new, or does not exist");
+            return Err(Violation::BadId(what));
+        }
+    }
+    Ok(())
+}
+
+/// The feed has every turn and every context once, in the order of their ids.
+fn check_feed_is_dense(store: &Store) -> Result<(), Violation> {
     let stats = store.stats();
     let bad = |what: String| Err(Violation::BadId(what));
     if TurnId::new(stats.turns + 1).is_some_and(|id| store.turn(id).is_ok()) {
@@ -194,16 +213,6 @@ pub fn ids_dense_and_never_reused<'a>(
         return bad(format!(
             "the feed has {turns} turns and {contexts} contexts of {stats:?}"
         ));
-    }
-    let mut seen = BTreeSet::new();
-    for id in sent.into_iter().filter_map(Sent::acked).flat_map(new_ids) {
-        let is_known = match id {
-            NewId::Turn(turn) => turn.get() <= turns,
-            NewId::Context(context) => context.get() <= contexts,
-        };
-        if !is_known || !seen.insert(id) {
-            return bad(format!("{id:?} was acked twice as new, or is not there"));
-        }
     }
     Ok(())
 }

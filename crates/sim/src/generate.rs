@@ -54,6 +54,7 @@ impl Generator {
 
     /// A command for the model's state.
     pub fn command(&mut self, model: &Model) -> Command {
+        // A repeated command tests keys and duplicates.
         if self.random.one_in(6)
             && let Some(again) = self.random.pick(&self.history)
         {
@@ -75,6 +76,7 @@ impl Generator {
                 labels: self.random_labels(),
             },
         };
+        // The history keeps commands of all ages: a new one replaces a random old one.
         let place = self.random.below(HISTORY_MAX as u64);
         match usize::try_from(place)
             .ok()

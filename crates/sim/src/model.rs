@@ -167,6 +167,8 @@ impl Model {
                 refused(Refusal::KeyReused)
             };
         }
+        // On a copy, because an append of several parts takes effect completely or not at all, and a
+        // later part may depend on an earlier one.
         let mut next = self.clone();
         let mut rejections = self.rejections_by_turns(append);
         let mut turns = Vec::new();

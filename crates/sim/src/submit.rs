@@ -1,8 +1,8 @@
 //! Submits commands: one after the other, or all at once so that they form one group.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, sync_channel};
 
-use turnkeep_store::{Command, Refusal, Store};
+use turnkeep_store::{Command, Outcome, Refusal, Store};
 use turnkeep_types::{BlobHash, TurnId};
 
 use crate::linearize::Sent;
@@ -38,16 +38,24 @@ pub fn submit_in_one_group(store: &Store, commands: Vec<Command>) -> Vec<Sent> {
             }
         }
     }
-    // The loop over `answered` ends when the last sender is gone.
+    // The loop over the answers ends when the last sender is gone.
     drop(answers);
     drop((held, open_gate));
+    match_answers(commands, answered)
+}
+
+/// The place of a command in the group, and its answer.
+type PlacedAnswer = (usize, Result<Outcome, Refusal>);
+
+/// Gives each command its answer. A command whose reply was dropped without a call has none, and its
+/// result stays unknown.
+fn match_answers(commands: Vec<Command>, answered: Receiver<PlacedAnswer>) -> Vec<Sent> {
     let mut sent: Vec<Option<Sent>> = vec![None; commands.len()];
     for (at, outcome) in answered {
         sent[at] = Some(Sent::new(commands[at].clone(), outcome));
     }
     let mut results = Vec::with_capacity(commands.len());
     for (sent, command) in sent.into_iter().zip(commands) {
-        // A reply that was dropped without a call leaves the result unknown.
         results.push(sent.unwrap_or(Sent {
             command,
             known: crate::linearize::KnownResult::Unknown,

@@ -55,6 +55,7 @@ impl Trial {
             unknown: Vec::new(),
             options,
             generator: Generator::new(seed),
+            // Another stream than the generator's, so that a change of one leaves the other alone.
             random: Random::new(!seed),
             clock: Arc::new(ManualClock::new(now)),
             now,

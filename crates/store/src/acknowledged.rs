@@ -173,6 +173,8 @@ fn open_or_create(storage: &dyn Storage) -> io::Result<Option<Arc<dyn StorageFil
     }
     match storage.create(NAME, SLOTS * SLOT_BYTES) {
         Ok(file) => Ok(Some(file)),
+        // The file only helps to notice a loss. A disk that cannot be written, or has no space, must
+        // not keep the store from opening.
         Err(error) if is_unwritable(error.kind()) => Ok(None),
         Err(error) => Err(error),
     }

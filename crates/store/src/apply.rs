@@ -172,6 +172,7 @@ impl Applier {
             self.set_labels(context, labels);
         }
         self.add_key(key, number, 1);
+        // Last: a reader that meets the event looks up the context and its labels.
         self.state.add_event(EventRow::Context(context));
         Outcome::Created(Created {
             context,
@@ -422,6 +423,7 @@ fn repeat_created(state: &State, entry: KeyEntry) -> Outcome {
 
 /// Rebuilds the reply to an append, for a repeat of it.
 fn repeat_appended(state: &State, entry: KeyEntry) -> Outcome {
+    // The turns of one append have consecutive ids, so the key needs only the first and their number.
     let ids = (entry.first..entry.first + u64::from(entry.count)).filter_map(TurnId::new);
     let turns = ids.filter_map(|turn| {
         let row = state.turn(turn)?;

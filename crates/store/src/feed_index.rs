@@ -175,6 +175,8 @@ impl FeedIndex {
             id.get() >= segment.least && row.context == context.get()
         };
         let (oldest, oldest_row) = walk::find_oldest(state, segment.newest, is_in_page)?;
+        // In a segment each turn is one deeper than the turn before it, so the depth finds the end of
+        // the page. A shorter segment ends the page with its newest turn.
         let depth = oldest_row.depth.saturating_add(PAGE_TURNS - 1);
         let (newest, _) = walk::find_oldest(state, segment.newest, |id, row| {
             state.count_feed_step();

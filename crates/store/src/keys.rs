@@ -34,6 +34,7 @@ pub(crate) fn digest_append_request(parts: &[PartRecord]) -> u64 {
         put(&mut request, TurnId::to_wire(part.sent_parent));
         put(&mut request, part.turns.len() as u64);
         for turn in &part.turns {
+            // Counts and lengths are digested too, so that two requests never give the same bytes.
             request.extend_from_slice(turn.payload.hash.as_bytes());
             put_bytes(&mut request, turn.declared.id.as_bytes());
             put(&mut request, turn.declared.version.into());

@@ -232,6 +232,8 @@ impl<'a> QuestionMaker<'a> {
         if others.is_empty() {
             return None;
         }
+        // The right answer to this reader is nothing. The hidden entry is named all the same, so that a
+        // leak of just this entry is found.
         let reader = *self.random.pick(&others);
         Some(Self::plain_question(
             QuestionKind::Unanswerable,

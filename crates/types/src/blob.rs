@@ -58,13 +58,11 @@ impl FromStr for BlobHash {
     }
 }
 
-/// The first hex digits of a hash: at least four, at most the whole hash.
+/// The first hex digits of a hash: at least one, at most the whole hash.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BlobPrefix(String);
 
 impl BlobPrefix {
-    /// Fewer digits would match many blobs even in a small store.
-    pub const DIGITS_MIN: usize = 4;
     const DIGITS_MAX: usize = 64;
 
     /// The digits.
@@ -80,6 +78,7 @@ impl BlobPrefix {
     /// Whether a hash begins with these digits.
     pub fn is_of(&self, hash: &BlobHash) -> bool {
         let digit = |byte: u8, is_second: bool| if is_second { byte & 0x0f } else { byte >> 4 };
+        // Digit by digit, because a prefix may end in the middle of a byte.
         let digits = hash
             .0
             .iter()
@@ -93,14 +92,14 @@ impl BlobPrefix {
 
 /// A text that is not the beginning of a hash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the beginning of a hash: expected 4 to 64 lower-case hex digits")]
+#[error("`{0}` is not the beginning of a hash: expected 1 to 64 lower-case hex digits")]
 pub struct ParsePrefixError(pub String);
 
 impl FromStr for BlobPrefix {
     type Err = ParsePrefixError;
 
     fn from_str(text: &str) -> Result<Self, ParsePrefixError> {
-        let fits = (Self::DIGITS_MIN..=Self::DIGITS_MAX).contains(&text.len());
+        let fits = (1..=Self::DIGITS_MAX).contains(&text.len());
         let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
         if fits && text.bytes().all(is_digit) {
             Ok(Self(text.to_owned()))
@@ -150,7 +149,7 @@ mod tests {
     fn a_prefix_is_of_the_hashes_that_begin_with_it() {
         let hash = BlobHash::of(b"");
         let text = hash.to_string();
-        for digits in [4, 5, 17, 63, 64] {
+        for digits in [1, 2, 5, 17, 63, 64] {
             let prefix: BlobPrefix = text[..digits].parse().unwrap();
             assert!(
                 prefix.is_of(&hash) && !prefix.is_of(&BlobHash::of(b"x")),
@@ -158,7 +157,7 @@ mod tests {
             );
             assert_eq!(prefix.whole(), (digits == 64).then_some(hash), "{prefix}");
         }
-        for bad in ["", "af1", "AF13", "af1g", &format!("{text}0")] {
+        for bad in ["", "AF13", "af1g", &format!("{text}0")] {
             assert!(bad.parse::<BlobPrefix>().is_err(), "{bad}");
         }
     }

@@ -136,7 +136,7 @@ pub enum DamagedRecord {
         /// What is wrong with it.
         problem: FieldProblem,
     },
-    /// The kind is none that this version knows.
+    /// This version does not know the kind.
     #[error("{record} is of the unknown kind `{kind}`: a newer version of Turnkeep can read it")]
     UnknownKind {
         /// The enum.

@@ -25,6 +25,7 @@ pub fn format_rfc3339(unix_ms: i128) -> Option<String> {
 /// or its last millisecond.
 pub fn write_rfc3339(out: &mut impl fmt::Write, unix_ms: i64) -> fmt::Result {
     let ms = unix_ms.clamp(FIRST_MS, LAST_MS);
+    // Euclidean division: a time before 1970 must count up from its own midnight too.
     let CivilDate { year, month, day } = CivilDate::from_days(ms.div_euclid(DAY_MS));
     let of_day = ms.rem_euclid(DAY_MS);
     let hour = of_day / 3_600_000;
@@ -133,6 +134,8 @@ fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let of_era = year.rem_euclid(400);
+    // March is month 0 here. The months from March on have 31, 30, 31, 30, 31 days, twice, which is
+    // 153 days for five months: the division gives 0, 31, 61, 92, 122, 153 …
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }

@@ -206,6 +206,8 @@ fn read_map<'a>(reader: &mut MsgpackReader<'a>, count: u32, depth: u32) -> Optio
 }
 
 fn read_value<'a>(reader: &mut MsgpackReader<'a>, depth: u32) -> Option<TaggedValue<'a>> {
+    // A value of another kind cannot be skipped: the writers of records write no other kinds, so the
+    // bytes are damaged.
     Some(match reader.read_token().ok()? {
         Token::Bool(flag) => TaggedValue::Flag(flag),
         Token::Int(number) => TaggedValue::Number(u64::try_from(number).ok()?),

@@ -26,3 +26,6 @@ pub use message::{Request, Response};
 pub use percent::percent_encode;
 pub use reader::DecodeError;
 pub use text::Text;
+
+/// The head of the command line's `User-Agent`. Its version follows.
+pub const CLI_USER_AGENT: &str = "turnkeep/";

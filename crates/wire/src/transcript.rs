@@ -13,7 +13,7 @@
 //! |---|---|---|
 //! | 1 | `at` | when it happened |
 //! | 2 | `id` | the program's own id of the message or line |
-//! | 3 | `parent_id` | the program's own id of what came before it, which a branch shares |
+//! | 3 | `parent_id` | the program's own id of the message before it, which branches share |
 //! | 4 | `session` | the program's own name of the conversation |
 //! | 5 | `program` | `claude`, `codex`, `gemini` or the name of another program |
 //! | 6, 7, 8 | `run`, `node`, `turn` | where it belongs in a run |
@@ -26,7 +26,7 @@
 //! | `Thinking` | `text`; `model` |
 //! | `ToolCall` | `tool_id`; `name`; `args`: JSON; `provider_tool_id`: the program's id, if `tool_id` is not |
 //! | `ToolResult` | `tool_id`; `name`; `ok`; `output`; `truncated`: `output` is a beginning; `artifact`: the id of the whole; `error`; `duration_ms` |
-//! | `Handoff` | `envelope`: its id; `from`, `to`: nodes; `message`; `structured`: JSON; `artifacts`: ids; `ok`, `reason`: how the work went; `expectation`: whether a reply is due; `reply_to`: an envelope; `synthesized`: the daemon wrote it |
+//! | `Handoff` | `envelope`: its id; `from`, `to`: nodes; `message`; `structured`: JSON; `artifacts`: ids; `ok`, `reason`: how the work went; `expectation`: whether a reply is due; `reply_to`: an envelope; `synthesized`: the server wrote it |
 //! | `Usage` | `prompt_tokens`; `completion_tokens`; of them `cached_tokens`, `cache_written_tokens`, `reasoning_tokens`; `cost_micro_usd`: millionths of a US dollar; `model`; `cause`: the message or envelope |
 //!
 //! Decoding ignores unknown tags, rejects unknown types and never panics.

@@ -46,7 +46,8 @@ impl GitWorkspace {
         };
         let landed = land_tree(&self.directory, &self.repository, &request)?;
         Ok(match landed {
-            LandOutcome::Landed { paths } => ApplyOutcome::Applied { paths },
+            // A file that somebody else wrote in this moment needs no landing.
+            LandOutcome::Landed { paths, .. } => ApplyOutcome::Applied { paths },
             LandOutcome::Conflicts { paths } => ApplyOutcome::Conflicts { paths },
         })
     }

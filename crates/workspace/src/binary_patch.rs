@@ -65,6 +65,8 @@ fn encode_group(group: &[u8]) -> [u8; 5] {
 }
 
 fn store_as_zlib(content: &[u8]) -> Vec<u8> {
+    // zlib's header; then blocks of: a flag for the last one, the length, its complement, the bytes.
+    // The loop runs once for an empty content, which needs an empty block.
     let mut out = vec![0x78, 0x01];
     let mut rest = content;
     loop {
@@ -114,6 +116,7 @@ fn sha1(mut message: Vec<u8>) -> [u32; 5] {
     let bits = u64::try_from(message.len())
         .unwrap_or(u64::MAX)
         .wrapping_mul(8);
+    // The padding of the standard: a one bit, zeros, and the length in the last 8 bytes of a block.
     message.push(0x80);
     while message.len() % 64 != 56 {
         message.push(0);

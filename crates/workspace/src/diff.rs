@@ -1,5 +1,7 @@
 //! The difference between two trees: a patch, the changed files, and the counts of lines.
 
+use std::iter::Peekable;
+
 use crate::error::WorkspaceError;
 use crate::git_index::{parse_raw_record, split_records};
 use crate::repository::Repository;
@@ -174,6 +176,14 @@ pub(crate) fn mention_files(mut diff: Diff) -> Diff {
 /// counts per file.
 fn parse_list(output: &[u8]) -> Option<(Vec<FileChange>, LineCounts)> {
     let mut records = split_records(output).peekable();
+    let files = parse_files(&mut records)?;
+    let lines = parse_counts(&mut records)?;
+    Some((files, lines))
+}
+
+fn parse_files<'a>(
+    records: &mut Peekable<impl Iterator<Item = &'a [u8]>>,
+) -> Option<Vec<FileChange>> {
     let mut files = Vec::new();
     while records
         .peek()
@@ -191,6 +201,10 @@ fn parse_list(output: &[u8]) -> Option<(Vec<FileChange>, LineCounts)> {
             _ => FileChange::new(first, ChangeKind::Modified),
         });
     }
+    Some(files)
+}
+
+fn parse_counts<'a>(records: &mut impl Iterator<Item = &'a [u8]>) -> Option<LineCounts> {
     let mut lines = LineCounts::default();
     while let Some(record) = records.next() {
         let mut fields = record.splitn(3, |byte| *byte == b'\t');
@@ -208,7 +222,7 @@ fn parse_list(output: &[u8]) -> Option<(Vec<FileChange>, LineCounts)> {
             records.nth(1)?;
         }
     }
-    Some((files, lines))
+    Some(lines)
 }
 
 impl FileChange {

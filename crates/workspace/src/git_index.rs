@@ -137,7 +137,8 @@ impl<'a> PrivateIndex<'a> {
 
     /// Writes the whole index as a tree.
     pub(crate) fn write_tree(&self) -> Result<TreeName, WorkspaceError> {
-        // A partial clone lacks objects that nobody changed.
+        // A partial clone lacks the objects of some unchanged files. Without the flag, git would
+        // reject the index or download them.
         let call = self.git().args(["write-tree", "--missing-ok"]);
         check_object_id(call.run_for_line()?, "git write-tree")?.parse()
     }
@@ -241,6 +242,7 @@ pub(crate) fn parse_raw_record(record: &[u8]) -> Option<RawRecord> {
     let (mode_before, mode_after) = (fields.next()?, fields.next()?);
     let (id_before, id_after) = (fields.next()?, fields.next()?);
     let status = *fields.next()?.first()?;
+    // `:100644 000000 <id> <zeros> D`: the mode 000000 is no mode, so a missing file becomes `None`.
     let file = |mode, id: &[u8]| {
         let mode = FileMode::from_git_text(mode)?;
         let content = String::from_utf8(id.to_vec()).ok()?;

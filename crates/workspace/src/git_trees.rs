@@ -45,7 +45,8 @@ impl Trees for Repository {
                 after: record.after,
             });
         }
-        // Git sorts a directory as if its name ended with a slash; the order of bytes is ours.
+        // Callers rely on the byte order of whole paths, as trees in the store have it. Git documents no
+        // order: its trees sort a directory's name as if it ended with a slash.
         changes.sort_by(|left, right| left.path.cmp(&right.path));
         Ok(changes)
     }
@@ -83,6 +84,7 @@ impl Repository {
             .object_git()
             .args(["cat-file", "--batch-check=%(objectsize)"]);
         let output = call.input(contents.join("\n").into_bytes()).run()?.stdout;
+        // For a missing object git prints `<id> missing`, which is not a number.
         let sizes: Option<Vec<u64>> = output
             .split(|byte| *byte == b'\n')
             .filter(|line| !line.is_empty())

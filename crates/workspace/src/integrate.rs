@@ -208,6 +208,7 @@ impl<'a> Merge<'a> {
                 self.paths.remove(path.as_bytes());
             }
         }
+        // After all edits are in the set: a node may remove the directory `a` and add the file `a`.
         let added = edits.iter().filter(|(_, file)| file.is_some());
         let clashing: Vec<TreePath> = added
             .filter(|(path, _)| self.is_file_and_directory(path))

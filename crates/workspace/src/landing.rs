@@ -57,8 +57,13 @@ const STAGING_DIRECTORIES_MAX: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use = "files may be as they were, because they had changed"]
 pub enum LandOutcome {
-    /// The directory has the new contents. Empty if there was nothing to change.
-    Landed { paths: Vec<TreePath> },
+    /// The directory has the new contents.
+    Landed {
+        /// The files that changed. Empty if there was nothing to change.
+        paths: Vec<TreePath>,
+        /// The files that had their new contents already, so that a repeated landing changes nothing.
+        unchanged: Vec<TreePath>,
+    },
     /// Files are not as expected. The directory is as it was.
     Conflicts { paths: Vec<TreePath> },
 }
@@ -94,7 +99,10 @@ fn land_changes(
     before_move: &mut BeforeMove<'_>,
 ) -> Result<LandOutcome, WorkspaceError> {
     if changes.is_empty() {
-        return Ok(LandOutcome::Landed { paths: Vec::new() });
+        return Ok(LandOutcome::Landed {
+            paths: Vec::new(),
+            unchanged: Vec::new(),
+        });
     }
     let root = open_locked(directory)?;
     // Otherwise the check would compare files that an earlier landing left halfway.
@@ -147,6 +155,16 @@ enum Role {
     Undone,
 }
 
+/// What a comparison of one file with its expected content found.
+enum Staged {
+    /// It is as expected, and its new content waits in the staging directory.
+    Ready,
+    /// It has its new content already.
+    Unchanged,
+    /// It is something else.
+    Conflict,
+}
+
 /// The staging directory.
 struct Staging {
     path: PathBuf,
@@ -157,6 +175,8 @@ struct Landing<'a> {
     root: &'a RootDir,
     staging: Staging,
     steps: Vec<Step>,
+    /// The files that need no step: somebody, or an earlier landing, has written them.
+    unchanged: Vec<TreePath>,
     /// The directories that the landing creates, so that a rollback can remove them.
     new_directories: BTreeSet<TreePath>,
 }
@@ -191,6 +211,7 @@ impl<'a> Landing<'a> {
             root,
             staging: Staging::create(root)?,
             steps: Vec::new(),
+            unchanged: Vec::new(),
             new_directories: BTreeSet::new(),
         })
     }
@@ -213,20 +234,23 @@ impl<'a> Landing<'a> {
             .map(|change| &change.path)
             .collect();
         read_changes(trees, changes, &mut |contents| {
-            if !self.stage(contents, &removed)? {
-                conflicts.push(contents.change.path.clone());
+            let path = &contents.change.path;
+            match self.stage(contents, &removed)? {
+                Staged::Ready => {}
+                Staged::Unchanged => self.unchanged.push(path.clone()),
+                Staged::Conflict => conflicts.push(path.clone()),
             }
             Ok(())
         })?;
         Ok(conflicts)
     }
 
-    /// Compares one file and writes its new content. Returns `false` if it is not as expected.
+    /// Compares one file and writes its new content.
     fn stage(
         &mut self,
         contents: &ChangeContents<'_>,
         removed: &[&TreePath],
-    ) -> Result<bool, WorkspaceError> {
+    ) -> Result<Staged, WorkspaceError> {
         let path = &contents.change.path;
         let file_error = |error: io::Error| {
             WorkspaceError::file("stage", &self.root.path.join(path.as_path()))(error)
@@ -242,6 +266,9 @@ impl<'a> Landing<'a> {
                 .any(|other| is_above(other, path) || is_above(path, other)),
             _ => false,
         };
+        if !is_expected && has_new_content(&on_disk, contents) {
+            return Ok(Staged::Unchanged);
+        }
         if let (true, Some(content)) = (is_expected, &contents.after) {
             let place = self.staging.place(self.steps.len(), Role::New);
             let permissions = self.find_permissions(contents);
@@ -255,7 +282,11 @@ impl<'a> Landing<'a> {
             before: contents.before.as_ref().map(fingerprint),
             after: contents.after.as_ref().map(fingerprint),
         });
-        Ok(is_expected)
+        Ok(if is_expected {
+            Staged::Ready
+        } else {
+            Staged::Conflict
+        })
     }
 
     /// The permissions of a file that the landing replaces. A tree knows only the executable bit, and
@@ -282,6 +313,7 @@ impl<'a> Landing<'a> {
 
     /// Moves all files into place.
     fn commit(self, before_move: &mut BeforeMove<'_>) -> Result<LandOutcome, WorkspaceError> {
+        // Before the first move: after a crash only the journal says what to undo.
         journal::write(&self.staging, &self.steps, &self.new_directories)?;
         for number in move_order(&self.steps) {
             let Some(step) = self.steps.get(number) else {
@@ -319,8 +351,10 @@ impl<'a> Landing<'a> {
         for step in self.steps.iter().filter(|step| step.after.is_none()) {
             self.root.remove_empty_parents(&step.path);
         }
-        let paths = self.steps.into_iter().map(|step| step.path).collect();
-        Ok(LandOutcome::Landed { paths })
+        Ok(LandOutcome::Landed {
+            paths: self.steps.into_iter().map(|step| step.path).collect(),
+            unchanged: self.unchanged,
+        })
     }
 
     fn move_into_place(&self, number: usize, step: &Step) -> Result<(), StepError> {
@@ -360,6 +394,15 @@ impl<'a> Landing<'a> {
         for step in self.steps.iter().filter(|step| is_above(path, &step.path)) {
             self.root.remove_empty_parents(&step.path);
         }
+    }
+}
+
+/// Whether a file is as the landing would leave it.
+fn has_new_content(on_disk: &OnDisk, contents: &ChangeContents<'_>) -> bool {
+    match (&contents.after, on_disk) {
+        (Some(wanted), OnDisk::File(found)) => wanted == found,
+        (None, OnDisk::Nothing) => true,
+        _ => false,
     }
 }
 

@@ -38,6 +38,8 @@ pub(crate) struct Replacement {
 /// Finds the replacements that turn the old lines into the new ones, in order.
 pub(crate) fn find_replacements(old: &[&[u8]], new: &[&[u8]]) -> Vec<Replacement> {
     let start = count_equal(old.iter().zip(new));
+    // The common end is looked for behind the common start. From `a` to `a a`, the one old line must
+    // not count at both ends.
     let (old_rest, new_rest) = (
         old.get(start..).unwrap_or_default(),
         new.get(start..).unwrap_or_default(),
@@ -147,6 +149,8 @@ impl Middle<'_> {
             old: self.old.len(),
             new: self.new.len(),
         };
+        // `at` is on the path at the end of round `number`. The lines between `step`, where that round
+        // entered the diagonal, and `at` are equal in both files, so only the step itself counts.
         for number in (1..rounds.len()).rev() {
             let earlier = rounds.get(number - 1);
             let Some(diagonal) = at.old.checked_signed_diff(at.new) else {

@@ -49,6 +49,8 @@ pub(crate) fn write_patch(
 /// Pairs removed files with added files of the same mode and content. The result maps the new path to
 /// the old.
 fn find_renames(changes: &[TreeChange]) -> BTreeMap<&TreePath, &TreePath> {
+    // Last path first, because `pop` below takes from the end: with several equal files the first
+    // removed one pairs with the first added one.
     let mut removed: BTreeMap<FileKey<'_>, Vec<&TreePath>> = BTreeMap::new();
     for change in changes.iter().rev().filter(|change| change.after.is_none()) {
         if let Some(key) = change.before.as_ref().and_then(FileKey::of) {
@@ -129,6 +131,7 @@ impl PatchWriter {
         };
         self.files.push(FileChange::new(path.clone(), kind));
         let is_link = |file: &FileContent| file.mode == FileMode::Symlink;
+        // `git apply` rejects a patch in which a file becomes a link.
         if before.map(is_link) != after.map(is_link) && before.is_some() && after.is_some() {
             self.write_file(path, before, None);
             self.write_file(path, None, after);
@@ -243,6 +246,7 @@ impl PatchWriter {
         let new_range = first.new.start - context_before..last.new.end + context_after;
         let header = format!("@@ -{} +{} @@\n", span(&old_range), span(&new_range));
         self.patch.extend(header.bytes());
+        // Between two replacements of a hunk lie unchanged lines, which both files have.
         let mut at = old_range.start;
         for replacement in group {
             self.write_lines(b' ', old.get(at..replacement.old.start));

@@ -90,6 +90,7 @@ impl HashCache {
             return None;
         }
         let mut files = HashMap::new();
+        // The version is one value more, which the division drops.
         for _ in 0..values / 6 {
             let path = read_bytes(&mut reader)?.to_vec();
             let stamp = FileStamp {

@@ -87,12 +87,7 @@ fn decode_entry(reader: &mut MsgpackReader<'_>) -> Option<DirectoryEntry> {
     // Some writers omit zeros.
     let (mut kind, mut permissions, mut size) = (0, 0, 0);
     for _ in 0..fields {
-        let tag = match reader.read_token().ok()? {
-            Token::Int(tag) => u8::try_from(tag).ok()?,
-            Token::Str([digit @ b'1'..=b'5']) => digit - b'0',
-            _ => return None,
-        };
-        match (tag, reader.read_token().ok()?) {
+        match (decode_tag(reader)?, reader.read_token().ok()?) {
             (1, Token::Str(bytes) | Token::Bin(bytes)) => name = Some(bytes.to_vec()),
             (2, Token::Int(number)) => kind = number,
             (3, Token::Int(number)) => permissions = number,
@@ -103,18 +98,31 @@ fn decode_entry(reader: &mut MsgpackReader<'_>) -> Option<DirectoryEntry> {
             _ => return None,
         }
     }
-    let kind = match kind {
+    Some(DirectoryEntry {
+        name: name?,
+        kind: kind_of(kind, permissions)?,
+        size,
+        hash: hash?,
+    })
+}
+
+/// A tag is a number, or the same digit as a text.
+fn decode_tag(reader: &mut MsgpackReader<'_>) -> Option<u8> {
+    match reader.read_token().ok()? {
+        Token::Int(tag) => u8::try_from(tag).ok(),
+        Token::Str([digit @ b'1'..=b'5']) => Some(digit - b'0'),
+        _ => None,
+    }
+}
+
+/// Of the permissions only one counts: whether the owner may execute the file.
+fn kind_of(kind: i128, permissions: i128) -> Option<EntryKind> {
+    Some(match kind {
         0 if permissions & 0o100 != 0 => EntryKind::File(FileMode::Executable),
         0 => EntryKind::File(FileMode::Regular),
         1 => EntryKind::Directory,
         2 => EntryKind::File(FileMode::Symlink),
         _ => return None,
-    };
-    Some(DirectoryEntry {
-        name: name?,
-        kind,
-        size,
-        hash: hash?,
     })
 }
 

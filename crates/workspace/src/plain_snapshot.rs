@@ -52,6 +52,7 @@ pub(crate) fn take_snapshot(
         root,
         now,
         known: HashCache::load(&cache_file),
+        // A new cache, filled with the files of this snapshot, so that removed files leave it.
         next: HashCache::default(),
         own_directories: find_own_directories(settings),
         skipped: Vec::new(),
@@ -143,6 +144,7 @@ impl Recorder<'_> {
             entries.extend(self.record_entry(visit)?);
             path.truncate(length);
         }
+        // The decoder reads no larger directory, so a larger one could never be restored.
         if entries.len() > ENTRIES_MAX {
             return Err(WorkspaceError::TooManyFiles { max: ENTRIES_MAX });
         }
@@ -245,6 +247,7 @@ impl Recorder<'_> {
             return Ok(None);
         }
         self.count_file(stamp.size)?;
+        // The file may have changed since it was listed: it may be gone, unreadable, or too large now.
         let read = read_still_file(visit, self.settings.limits.file_bytes_max);
         let Ok(read) = read else {
             self.skip(visit.path, SkipReason::Unreadable);
@@ -327,6 +330,7 @@ struct StillFile {
 /// the file has grown beyond the limit.
 fn read_still_file(visit: &Visit<'_>, bytes_max: u64) -> io::Result<Option<StillFile>> {
     const ATTEMPTS: usize = 3;
+    // `NONBLOCK`: opening a named pipe that has replaced the file must not wait for a writer.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut attempt = 0;
     loop {

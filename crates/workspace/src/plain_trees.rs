@@ -86,9 +86,11 @@ impl PlainTrees {
         pair: Pair,
         changes: &mut Vec<TreeChange>,
     ) -> Result<(), WorkspaceError> {
+        // Equal directories have equal hashes, so an unchanged part of a large tree is never read.
         if pair.base == pair.head {
             return Ok(());
         }
+        // A tree may come from another program, which could have written a very deep one.
         if depth > DEPTH_MAX {
             return Err(PathError(String::from_utf8_lossy(prefix).into_owned()).into());
         }
@@ -125,6 +127,7 @@ impl PlainTrees {
         if change.before != change.after {
             changes.push(change);
         }
+        // A file that became a directory is both: a removed file, and a new directory.
         path.push(b'/');
         let pair = Pair {
             base: before.and_then(as_directory),

@@ -213,6 +213,7 @@ impl Repository {
         self.write_private("config", &self.compose_config(dir)?)?;
         self.write_private("info/attributes", ATTRIBUTES.as_bytes())?;
         self.write_private("info/exclude", &[user_excludes, own_excludes].concat())?;
+        // Git does not accept a directory without HEAD as a repository. The branch need not exist.
         self.write_private("HEAD", b"ref: refs/heads/none\n")?;
         self.remove_abandoned_copies();
         Ok(())

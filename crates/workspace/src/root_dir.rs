@@ -73,6 +73,7 @@ impl RootDir {
         let mut directory = self.fd.try_clone()?;
         for name in path.directories() {
             let name = OsStr::from_bytes(name);
+            // If the name is taken by a file or a link, opening it as a directory fails below.
             match rustix::fs::mkdirat(&directory, name, Mode::from(0o777)) {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(error) => return Err(error.into()),
@@ -190,12 +191,14 @@ impl Place {
             let target = OsStr::from_bytes(&content.bytes);
             return Ok(rustix::fs::symlinkat(target, &self.directory, &self.name)?);
         }
+        // `EXCL`: a file that appeared at this place in the meantime is never overwritten.
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let is_executable = content.mode == FileMode::Executable;
         let initial = if is_executable { 0o777 } else { 0o666 };
         let file = rustix::fs::openat(&self.directory, &self.name, flags, Mode::from(initial))?;
         let mut file = File::from(file);
         file.write_all(&content.bytes)?;
+        // Set again, because the umask has masked the mode of a new file.
         if let Some(permissions) = permissions {
             let mode = set_executable(permissions, is_executable);
             rustix::fs::fchmod(&file, Mode::from(mode))?;

@@ -111,8 +111,8 @@ impl Workspace {
         }
     }
 
-    /// Restores what the files had in `base`, if they still are as in `head`. With `only`, other
-    /// files stay as they are. If any of the files changed since, nothing is written.
+    /// Restores what the files had in `base`, if they still are as in `head`, or as in `base` already.
+    /// With `only`, other files stay as they are. If any of the files changed since, nothing is written.
     pub fn revert(
         &self,
         base: &TreeName,

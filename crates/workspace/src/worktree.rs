@@ -128,6 +128,8 @@ impl GitWorkspace {
             date: Some(FIXED_DATE),
         };
         let commit = commit_tree(&self.repository, &commit)?;
+        // The old value makes git reject the update if another process was faster. The zero id means
+        // that the reference must not exist.
         let known = self.repository.read_ref(&reference)?;
         let old = known.unwrap_or_else(|| self.repository.zero_id());
         update_ref(&self.repository, &reference, &commit, &old)
@@ -275,6 +277,7 @@ impl GitWorkspace {
             };
             let reference = format!("refs/heads/{branch}");
             match self.repository.read_ref(&reference)? {
+                // An earlier call made it and was then interrupted.
                 Some(existing) if existing == commit => return Ok(branch),
                 Some(_) => {}
                 None => {

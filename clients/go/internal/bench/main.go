@@ -57,7 +57,7 @@ func main() {
 	flag.IntVar(&s.readers, "readers", 16, "reads in flight")
 	flag.IntVar(&s.rounds, "rounds", 5, "rounds, of which the median counts")
 	flag.DurationVar(&s.round, "round", 2*time.Second, "length of a round")
-	flag.IntVar(&s.gcPercent, "gc", 100, "GOGC; a larger one shows a program that keeps more than it reads")
+	flag.IntVar(&s.gcPercent, "gc", 100, "GOGC; a larger value stands for a program with a larger heap")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {

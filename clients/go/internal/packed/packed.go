@@ -24,6 +24,7 @@ const (
 // ErrLength says that a frame does not have the declared length.
 var ErrLength = errors.New("the length is wrong")
 
+// WithZeroFrames makes a frame of an empty payload too: the server expects exactly one.
 var encoder = sync.OnceValues(func() (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithZeroFrames(true),
 		zstd.WithEncoderConcurrency(2))
@@ -50,6 +51,7 @@ func Unpack(frame []byte, size uint32) ([]byte, error) {
 		return nil, err
 	}
 	defer giveBack(decoder)
+	// One byte beyond the declared length is enough to know that the frame is too long.
 	raw, err := io.ReadAll(io.LimitReader(decoder, int64(size)+1))
 	if err != nil {
 		return nil, err

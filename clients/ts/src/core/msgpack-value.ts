@@ -56,7 +56,7 @@ export class Raw {
 	constructor(readonly bytes: Uint8Array) {}
 }
 
-/** Maps and arrays may be nested so deep, the payload's own map included. */
+/** The deepest nesting of maps and arrays, the payload's own map included. */
 export const NESTING_MAX = 128;
 
 /** Writes a value. */

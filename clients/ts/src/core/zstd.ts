@@ -64,6 +64,7 @@ function windowBytes(view: DataView): number {
 	const sizeBytes = 1 << (descriptor >> 6);
 	if (view.byteLength < at + sizeBytes) throw new PayloadError("compression", "a zstd frame ends within its header");
 	if (sizeBytes === 1) return view.getUint8(at);
+	// Two bytes count from 256: what is below fits into one.
 	if (sizeBytes === 2) return view.getUint16(at, true) + 256;
 	return sizeBytes === 4 ? view.getUint32(at, true) : Number(view.getBigUint64(at, true));
 }

@@ -30,6 +30,7 @@ export class EtagCache {
 	}
 
 	#keep(path: string, answer: { readonly etag: string; readonly value: unknown }): void {
+		// A Map keeps the order in which keys were added. Adding the key anew puts it behind all others.
 		this.#answers.delete(path);
 		this.#answers.set(path, answer);
 		const oldest = this.#answers.keys().next();

@@ -96,6 +96,7 @@ async function* events(response: Response, timer: Deadline): AsyncGenerator<Serv
 	const parser = new EventParser();
 	const reader = response.body.getReader();
 	for (;;) {
+		// The time runs only while this side reads: a caller that is busy with an event is no silence of the server.
 		timer.start();
 		const { done, value } = await reader.read();
 		timer.stop();

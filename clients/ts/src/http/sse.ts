@@ -27,6 +27,7 @@ export class EventParser {
 	/** Receives a piece and returns every event that it completes. */
 	push(piece: Uint8Array): ServerSentEvent[] {
 		const text = this.#rest + this.#decoder.decode(piece, { stream: true });
+		// A CR at the end stays in the rest: the LF that belongs to it may be in the next piece.
 		const lines = text.split(/\r\n|\n|\r(?!$)/);
 		this.#rest = lines.pop() ?? "";
 		const events: ServerSentEvent[] = [];

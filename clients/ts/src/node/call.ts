@@ -2,9 +2,10 @@
  * One request from its making to its end, through as many tries as are safe.
  *
  * It waits for room, for a connection, for the answer, and between tries. Invariants: its promise settles exactly
- * once; when it does, the call is nowhere any more: not in the gate's line, not among a connection's waiters, no
- * timer, no abort listener. Only its room stays taken when it was sent and then aborted, until the answer comes: the
- * server still works on it, and its bytes may not have left yet. A request that is lost is repeated only where repeating cannot do harm.
+ * once. Then nothing refers to the call any more: neither the gate's line nor a connection's waiters, no timer, no
+ * abort listener. A call that is aborted after it was sent keeps its room until the answer comes: the server still
+ * works on it, and its bytes may not have left yet. A request that is lost is repeated only where repeating cannot do
+ * harm.
  */
 
 import { Backoff } from "../core/backoff.js";
@@ -139,7 +140,7 @@ class Call<Request, Answer> implements Waiter {
 		}
 	}
 
-	/** Tries again after a pause, or throws the error to the caller. */
+	/** Tries again after a pause, or rejects the caller's promise. */
 	#failed(error: unknown): void {
 		this.#backoff ??= new Backoff(this.caller.options.retry);
 		const pause = isRetryable(error) ? this.#backoff.next() : undefined;

@@ -25,9 +25,9 @@ import { type Waiter, Waiters } from "./waiters.js";
 /** A buffer is kept for the next frames unless one made it grow beyond this. */
 const SPARE_BYTES_MAX = 1 << 20;
 const OUTBOX_BYTES = 64 << 10;
-/** So much is written at a time, so that a slow line is seen to move. */
+/** The longest write. A long frame on a slow line then shows progress part by part, and does not look silent. */
 const WRITE_BYTES = 256 << 10;
-/** Silence is looked for so many times within the time-out. */
+/** How often the connection looks for silence within the time-out. */
 const SILENCE_TICKS = 4;
 
 /** What a connection needs to know about its bounds. */
@@ -162,7 +162,8 @@ export class Connection {
 			if (!(cause instanceof FrameTooLongError)) throw cause;
 			this.#refuse(cause);
 		}
-		// After what the answers set off, and before more is read: the server works on while more answers are read.
+		// The callers of these answers run first, and may send more. It leaves before the next bytes are read, so the
+		// server has work while this side reads.
 		process.nextTick(this.#flush);
 		return this.#lost === null;
 	}
@@ -194,6 +195,7 @@ export class Connection {
 	#watch(): void {
 		const isWaiting = this.#replies > 0 || this.#unaccepted.size > 0;
 		this.#silentTicks = isWaiting ? this.#silentTicks + 1 : 0;
+		// One tick more than the time-out has, because the first may come right after the request was sent.
 		if (this.#silentTicks <= SILENCE_TICKS) return;
 		this.#end(new LostError("silent", `no answer for ${this.#bounds.answerTimeoutMs} ms`));
 	}

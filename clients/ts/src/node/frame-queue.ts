@@ -75,7 +75,10 @@ export class FrameQueue implements Waiter {
 		});
 	}
 
-	/** The acceptance before the first event has no bytes, and must not keep that event out. */
+	/**
+	 * The acceptance of a subscription is a frame without bytes. It takes none of the places for events, and behind it
+	 * any one event fits, as in an empty queue.
+	 */
 	#hasRoom(bytes: number): boolean {
 		const fits = this.#bytes === 0 || this.#bytes + bytes <= this.bytesMax;
 		return fits && this.#frames.length <= this.eventsMax;

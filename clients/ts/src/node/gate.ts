@@ -27,7 +27,7 @@ export class Gate {
 		return true;
 	}
 
-	/** Calls `enter` when room was taken for it. Gives what takes the caller out of the line. */
+	/** Calls `enter` when room was taken for it. Returns the function that takes the caller out of the line. */
 	lineUp(bytes: number, enter: () => void): () => void {
 		const waiting = { bytes, enter };
 		this.#line.push(waiting);
@@ -44,6 +44,7 @@ export class Gate {
 	#giveUp(waiting: Waiting): void {
 		const index = this.#line.indexOf(waiting);
 		if (index >= 0) this.#line.splice(index, 1);
+		// A large request at the front may have held back smaller ones.
 		this.#admitLine();
 	}
 

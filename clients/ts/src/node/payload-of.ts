@@ -10,7 +10,7 @@ export function payloadOf(turn: TurnContent): Uint8Array {
 	return decompressZstd(turn.payload, turn.uncompressedLength);
 }
 
-/** Throws unless the payload has its hash. For turns that were asked for with payloads: one without is damaged. */
+/** Throws unless the payload has its hash. It throws for a turn that was read without its payload, too. */
 export function verifyTurn(turn: TurnContent): void {
 	verifyHash(turn.hash, payloadOf(turn));
 }

@@ -102,6 +102,7 @@ export class Subscription implements AsyncIterableIterator<Delivery> {
 		const value = isAcceptance ? this.#accepted(frame) : readAnswer(frame, MsgType.Subscribe, this.#codec);
 		this.#isCaughtUp = (frame.flags & FLAG_CAUGHT_UP) !== 0;
 		if (value === null) return null;
+		// The position moves last: an event that fails a check was not handed out, and comes again.
 		this.#checkPosition(value.position);
 		this.#backoff.reset();
 		if (this.client.options.verifyReads && (this.options.payload ?? true)) verifyTurn(value.turn);

@@ -62,7 +62,7 @@ export function writeFrame(
 	endFrame(out, start);
 }
 
-/** Writes the start of a header; the request id and the payload go behind it. Gives where the frame begins. */
+/** Writes the start of a header; the request id and the payload go behind it. Returns where the frame begins. */
 export function beginFrame(out: ByteWriter, msgType: number, flags: number): number {
 	const start = out.length;
 	out.u32(0);

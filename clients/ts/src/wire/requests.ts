@@ -21,7 +21,7 @@ const FLAG_EXPECTED_HEAD = 4;
 const FLAG_KEY = 8;
 
 const BATCH_TURNS_MAX = 1024;
-/** One question about blobs has at most so many hashes. */
+/** The most hashes of one question about blobs. */
 export const HAS_BLOBS_MAX = 65_536;
 const ONLY_NEW = 2n ** 64n - 1n;
 

@@ -10,7 +10,7 @@ import type { ByteReader, ByteWriter } from "./bytes.js";
 import { type AttachFs, readContextId, readMany } from "./requests.js";
 import { readOptionalTurnId, readTurn, readTurnId, readTurns, type Turn, writeTurn } from "./turns.js";
 
-/** A page has at most so many turns, a batch and a question about blobs fewer. */
+/** The most items of any answer: of one question about blobs. A page has at most 10 000 turns, a batch 1024. */
 const COUNT_MAX = 65_536;
 
 /** Set on a subscription's answers once it has caught up. */

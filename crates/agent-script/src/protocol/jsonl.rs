@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Asked, Incoming, Outbox, Protocol, add_fields, reset_time, text_of};
 use crate::arguments::ProgramArguments;
 use crate::player::{Decision, Ending, Show};
-use crate::script::Settings;
+use crate::script::{Settings, Usage};
 use crate::tool::{ArgumentNames, ToolAction, ToolOutcome, ToolUse};
 
 const NAMES: ArgumentNames = ArgumentNames {
@@ -122,6 +122,18 @@ impl Jsonl {
     }
 }
 
+fn usage_json(usage: Usage) -> Value {
+    json!({
+        "type": "telemetry.usage",
+        "usage": {
+            "promptTokens": usage.input,
+            "completionTokens": usage.output,
+            "cachedTokens": usage.cached,
+        },
+        "costUsd": usage.cost,
+    })
+}
+
 impl Protocol for Jsonl {
     fn receive(&mut self, input: &[u8], out: &mut Outbox) -> Vec<Incoming> {
         match serde_json::from_slice::<Value>(input) {
@@ -156,15 +168,11 @@ impl Protocol for Jsonl {
             // The other side carried the call out, so it knows the result.
             Show::ToolEnded { tool, .. } if is_call(tool) => {}
             Show::ToolEnded { tool, outcome } => out.push_json(&completed_json(tool, outcome)),
-            Show::Usage(usage) => out.push_json(&json!({
-                "type": "telemetry.usage",
-                "usage": {
-                    "promptTokens": usage.input,
-                    "completionTokens": usage.output,
-                    "cachedTokens": usage.cached,
-                },
-                "costUsd": usage.cost,
-            })),
+            Show::Usage(usage) => {
+                // What was used is known when a message is whole.
+                self.close_message(out);
+                out.push_json(&usage_json(*usage));
+            }
         }
     }
 

@@ -169,6 +169,7 @@ impl Outbox {
         material.extend_from_slice(&self.ids_made.to_le_bytes());
         let hex = blake3::hash(&material).to_hex();
         let part = |range: std::ops::Range<usize>| hex.as_str().get(range).unwrap_or_default();
+        // The 4 is the version of a random UUID, the 8 its variant: some readers check them.
         format!(
             "{}-{}-4{}-8{}-{}",
             part(0..8),

@@ -122,6 +122,7 @@ pub(super) fn find_codex_server(config: &Value) -> Option<McpServer> {
                 })
             })
             .collect();
+        // The configuration names a variable, so that the token is not in the arguments.
         let variable = text_of(server, "bearer_token_env_var");
         if let Some(token) = variable.and_then(|variable| std::env::var(variable).ok()) {
             headers.push(Header {

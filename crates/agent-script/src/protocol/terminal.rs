@@ -64,6 +64,8 @@ impl Terminal {
     fn take_sequence_byte(&mut self, byte: u8) {
         self.sequence.push(byte);
         let is_control_sequence = self.sequence.get(1).is_none_or(|second| *second == b'[');
+        // `ESC x` has two bytes. `ESC [ 200 ~`, the begin of a paste, ends at its first letter or
+        // sign, `~`. The limit ends a sequence that never ends by itself.
         let ends = match self.sequence.len() {
             1 => false,
             2 => !is_control_sequence,

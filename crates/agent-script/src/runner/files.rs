@@ -23,6 +23,7 @@ impl PromptLog {
 
     pub(super) fn write(&mut self, prompt: &str) -> Result<(), String> {
         loop {
+            // Other processes may log into the same directory, so a taken number is skipped.
             let path = self.directory.join(format!("{:04}.txt", self.next));
             self.next += 1;
             let created = OpenOptions::new().write(true).create_new(true).open(&path);

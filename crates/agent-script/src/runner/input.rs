@@ -40,6 +40,7 @@ fn read_lines(sender: &SyncSender<Event>) {
         if !matches!(read, Ok(1..)) {
             return;
         }
+        // Without a line break this is the last line, or the first part of one that is too long.
         if line.last() == Some(&b'\n') {
             line.pop();
         } else if u64::try_from(line.len()).is_ok_and(|length| length == LINE_BYTES_MAX) {

@@ -119,6 +119,7 @@ impl<'s> Parser<'s> {
         if let Some(model) = table.take_text("model")? {
             settings.model = model;
         }
+        // The steps are read later and take these values where they have none of their own.
         self.pieces = self.read_pieces(&mut table)?;
         settings.pieces = self.pieces;
         if let Some(usage) = table.take_table("usage")? {
@@ -176,6 +177,7 @@ impl<'s> Parser<'s> {
             final_message: self.take_template(&mut table, "final")?,
             steps: self.read_steps(table.take_list("steps")?)?,
         };
+        // Every prompt contains the empty text, so such a turn would fit all of them.
         if turn.when.iter().any(String::is_empty) {
             return Err(table.error("`when` must not be empty: leave it out instead"));
         }

@@ -16,6 +16,7 @@ const AUTH_REQUIRED: i64 = -32000;
 impl Acp {
     pub(super) fn receive_stop(&mut self, turn: u64, result: &Value) {
         let usage = read_usage(result);
+        // A late response of an earlier turn must not end this one, but its tokens were used.
         if turn != self.turn_number {
             return self.turn.report_usage(usage);
         }

@@ -10,11 +10,11 @@ use crate::event::{ToolCall, ToolResult};
 use crate::field::{first_text, list_at, shorten, text_at, weight_of};
 use crate::turn::ID_BYTES_MAX;
 
-/// So many calls may be unfinished; the table ignores further ones.
+/// The unfinished calls of a turn. The table ignores further ones.
 const OPEN_CALLS_MAX: usize = 1024;
 /// The table keeps at most this much; it ignores updates beyond.
 const TABLE_BYTES_MAX: usize = 64 * 1024 * 1024;
-/// So many files of a call are named among its arguments.
+/// The files of a call that are named among its arguments.
 const CALL_PATHS_MAX: usize = 100;
 /// The argument that says what a call does: `execute`, `edit`, `read`, …
 const TOOL_KIND: &str = "toolKind";

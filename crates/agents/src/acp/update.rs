@@ -1,4 +1,4 @@
-//! What the agent tells about its turn: text, tools, plans and cost.
+//! The agent's reports about its turn: text, tools, plans and cost.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ impl Acp {
         }
     }
 
-    /// Whether an update repeats what was said before the session was loaded.
+    /// Whether an update replays the conversation from before the session was loaded.
     fn is_about_past(&mut self, kind: &str, params: &Value) -> bool {
         if !self.is_about_session(params) {
             // An agent that repeats the past before it is ready is done with it then.

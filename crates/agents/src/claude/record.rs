@@ -39,7 +39,7 @@ pub(super) fn polls_command(call: &ToolCall, result: &ToolResult) -> bool {
         && head_of(output).contains("<status>running</status>")
 }
 
-/// What stands before the output of the command, which may contain anything.
+/// The part of a result before the output of the command, which may contain anything.
 fn head_of(output: &str) -> &str {
     let ends = ["<stdout>", "<stderr>", "<output>"].map(|tag| output.find(tag));
     let end = ends.into_iter().flatten().min();

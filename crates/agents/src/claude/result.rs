@@ -59,6 +59,7 @@ impl Claude {
             self.reported_cost_micro_usd = total;
             since_last.unwrap_or(total)
         });
+        // `input_tokens` counts only what the cache neither had nor got. The prompt is the sum.
         self.turn.report_usage(Usage {
             prompt_tokens: fresh.saturating_add(read).saturating_add(written),
             completion_tokens: count_at(record, "/usage/output_tokens"),

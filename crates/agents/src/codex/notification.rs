@@ -1,4 +1,4 @@
-//! What the program tells about its thread and about the open turn.
+//! The program's reports about its thread and about the open turn.
 
 use serde_json::Value;
 

@@ -259,6 +259,7 @@ impl RetrievalTally {
         for (sum, depth) in self.recall.iter_mut().zip(RECALLS) {
             *sum += found_within(depth) / count_f64(gold.len());
         }
+        // At least one of the right turns among the first ten.
         self.any += found_within(10).min(1.0);
         let first = hits.iter().position(|hit| gold.contains(hit));
         self.rank += first.map_or(0.0, |place| 1.0 / count_f64(place + 1));

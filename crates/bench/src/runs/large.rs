@@ -54,18 +54,7 @@ pub(super) fn measure_large(size: &LargeRun, scratch: &ScratchDir) -> Result<Vec
 
     let open = time_open(&mut server, &run)?;
     let pages = time_pages(&mut server, &run, size)?;
-    let live = lasting_state(&mut server, &run)?;
-    // This kills the server; its agents end with it.
-    drop(server);
-    report_progress("building it again from the log");
-    let begin = Instant::now();
-    let mut server = bench.start()?;
-    let rebuilt = lasting_state(&mut server, &run)?;
-    let start = begin.elapsed();
-    ensure!(
-        live == rebuilt,
-        "the state from the log differs from the live one"
-    );
+    let start = time_rebuilding(&bench, server, &run)?;
     Ok(vec![
         Row::plain_rate("events of 10 agents at once, all durable", rate),
         Row::seconds(
@@ -115,6 +104,23 @@ fn work_until(server: &mut RunsServer, run: &str, nodes: &[String], events: u64)
         socket.read_turns(workers.len(), |_| Ok(()))?;
     }
     Ok(())
+}
+
+/// Kills the server, starts it again, and times how long the run takes to be available again.
+fn time_rebuilding(bench: &Bench, mut server: RunsServer, run: &str) -> Result<Duration> {
+    let live = lasting_state(&mut server, run)?;
+    // This kills the server; its agents end with it.
+    drop(server);
+    report_progress("building it again from the log");
+    let begin = Instant::now();
+    let mut server = bench.start()?;
+    let rebuilt = lasting_state(&mut server, run)?;
+    let took = begin.elapsed();
+    ensure!(
+        live == rebuilt,
+        "the state from the log differs from the live one"
+    );
+    Ok(took)
 }
 
 /// What a client does first: the snapshot and the newest page.

@@ -102,6 +102,8 @@ impl Connection {
             if let Some(body) = next_frame(&mut self.buffer)? {
                 return Ok(decode_message(&body)?);
             }
+            // The deadline is that of the whole message: a peer that sends a byte now and then must
+            // not extend it. A time-out of zero would mean none.
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Err(BrokerError::TimedOut);

@@ -76,6 +76,7 @@ impl Storage for ReadOnlyStorage {
         if self.0.lock_removed().contains(name) {
             return Err(io::ErrorKind::NotFound.into());
         }
+        // Copied into memory only when something writes to it.
         let below = self.0.below.open(name)?;
         let (layers, name) = (Arc::clone(&self.0), name.to_owned());
         Ok(Arc::new(ReadOnlyFile {

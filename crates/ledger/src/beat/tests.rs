@@ -779,7 +779,7 @@ fn only_the_server_writes_under_its_own_name() {
     assert!(!write_as(&Principal::System, "r-3"));
     assert_eq!(stage.texts("CODER"), ["The run began."]);
 
-    // The server speaks for nobody else.
+    // The server may write as `SYSTEM` only, not as a person.
     let foreign = bundle("r-4", "CODER", json!([entry("r-4", "CODER", &[], "x")]));
     let done = stage.run(
         &Principal::System,

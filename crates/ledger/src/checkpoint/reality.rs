@@ -301,6 +301,8 @@ impl Decoder<'_> {
             self.time = Some(WorldTime::parse(self.reader.str()?)?);
         }
         let BundleRequest { bundle, request } = self.request.clone()?;
+        // Rust evaluates the fields in the order in which they are written, so they stand here in the
+        // order of the bytes, not in that of the struct.
         Some(Entry {
             id,
             bundle,

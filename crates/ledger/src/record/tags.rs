@@ -318,6 +318,7 @@ fn write_outcome(outcome: &Outcome) -> TaggedMap<'_> {
 }
 
 fn read_outcome(fields: &TaggedMap<'_>) -> Read<Outcome> {
+    // The published bundle names the field `door`. A published name never changes.
     let kind = match require_text(fields, 4, "door")? {
         "INVOCATION" => RequestKind::Invocation,
         "BEAT" => RequestKind::Beat,

@@ -1,6 +1,7 @@
 //! Checks a retrieval pack against its view, for tests. The product only makes packs.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use serde_json::Value;
 
@@ -34,26 +35,10 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
     let id = node.field("entry_id")?;
     let entry = id.text()?.parse().ok().and_then(|id| view.entry(id));
     let entry = entry.ok_or_else(|| id.fault("is no entry of this view"))?;
-    let range = node.field("range")?;
-    let bounds = range
-        .items()?
-        .iter()
-        .map(Node::count)
-        .collect::<Result<Vec<_>, _>>()?;
-    let bounds: Vec<usize> = bounds
-        .into_iter()
-        .filter_map(|bound| usize::try_from(bound).ok())
-        .collect();
-    let [start, end] = bounds[..] else {
-        return Err(range.fault("must be two places in the text"));
-    };
-    if entry.text.get(start..end).is_none() {
-        return Err(range.fault("is no piece of the entry's text"));
-    }
     // The pack must be what this ledger itself would return for the range.
     let expected = Evidence {
         entry,
-        range: start..end,
+        range: read_range(&node.field("range")?, entry)?,
         is_context: false,
     };
     let expected = expected.to_json();
@@ -68,4 +53,19 @@ fn validate_result<'a>(view: &View<'a>, node: &Node<'_>) -> Result<&'a Entry, Fa
         context.boolean()?;
     }
     Ok(entry)
+}
+
+/// Reads a range of an entry's text, in bytes: `[start, end]`.
+fn read_range(node: &Node<'_>, entry: &Entry) -> Result<Range<usize>, Fault> {
+    let mut bounds: Vec<usize> = Vec::new();
+    for item in node.items()? {
+        bounds.extend(usize::try_from(item.count()?));
+    }
+    let [start, end] = bounds[..] else {
+        return Err(node.fault("must be two places in the text"));
+    };
+    if entry.text.get(start..end).is_none() {
+        return Err(node.fault("is no piece of the entry's text"));
+    }
+    Ok(start..end)
 }

@@ -199,6 +199,7 @@ fn check_envelope(bytes: &[u8]) -> Result<&[u8], CheckpointError> {
         .strip_prefix(MAGIC)
         .and_then(|rest| rest.first_chunk::<4>());
     let version = u32::from_le_bytes(*version.ok_or(CheckpointError::Foreign)?);
+    // Before the hash: an index of another version is old, not damaged.
     if version != VERSION {
         return Err(CheckpointError::Version(version));
     }

@@ -28,6 +28,7 @@ pub(super) fn char_kind(char: char) -> CharKind {
         '/' | '-' | '_' | '.' | ':' | '\\' | '@' => CharKind::Joiner,
         '\'' | '\u{2019}' => CharKind::Apostrophe,
         _ if char.is_ascii() => CharKind::Space,
+        // Before the letters: characters of dense scripts are alphanumeric, too.
         _ if is_dense(char) => CharKind::Dense,
         _ if is_mark(char) || char.is_alphanumeric() => CharKind::Word,
         '\u{2600}'..='\u{27bf}' | '\u{1f000}'..='\u{1faff}' => CharKind::Sign,
@@ -100,6 +101,7 @@ pub(super) fn fold(char: char, out: &mut String) {
             b'*' => out.extend(char.to_lowercase()),
             letter => out.push(char::from(letter)),
         },
+        // Greek writes a sigma at the end of a word differently.
         '\u{3c2}' => out.push('\u{3c3}'),
         _ if is_mark(char) && !is_virama(char) => {}
         _ => out.extend(

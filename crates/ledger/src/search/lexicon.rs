@@ -128,6 +128,7 @@ impl Lexicon {
         for number in 0..u32::try_from(self.ends.len()).unwrap_or(u32::MAX) {
             let hash = self.seed.hash_one(self.get(number));
             let mut at = self.home_slot(hash);
+            // All strings differ, so the first free slot will do without comparing any.
             while self.slots[at] != 0 {
                 at = (at + 1) & (self.slots.len() - 1);
             }

@@ -74,6 +74,7 @@ impl Index {
 /// Scores exactly these entries and sorts them.
 fn score_exact_entries(scoring: &Scoring<'_>, entries: &[u32]) -> Vec<Hit> {
     let view = scoring.view;
+    // An entry's score has a share of its neighbours' scores, so those are needed too.
     let known = ScoreTable::new(scoring, view.with_neighbours(entries, 1));
     let near = |entry: Option<u32>| entry.map(|entry| known.get(entry));
     let hit = |entry: &u32| {

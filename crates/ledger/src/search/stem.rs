@@ -80,6 +80,7 @@ pub(super) fn stable_prefix(piece: &str) -> &str {
     }
     let bytes = piece.as_bytes();
     let may_begin = |at: &usize| {
+        // Stemming drops one of two equal letters before an ending: `hopping` and `hop` share `hop`.
         let doubled = *at > 0 && *at < bytes.len() && bytes[*at] == bytes[*at - 1];
         begins_endings(&piece[*at..]) || doubled && begins_endings(&piece[*at + 1..])
     };
@@ -331,6 +332,7 @@ impl Stemmer {
     /// `hop`.
     fn mend_verb(&mut self) {
         const DOUBLED: &[&str] = &["bb", "dd", "ff", "gg", "mm", "nn", "pp", "rr", "tt"];
+        // Decided before the word changes, as in the definition of the stemmer.
         let is_short =
             self.word.len() <= self.first && ends_in_short_syllable(self.word.as_bytes());
         if ["at", "bl", "iz"]

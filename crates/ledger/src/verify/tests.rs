@@ -141,7 +141,7 @@ fn each_kind_of_fault_is_found() {
                 Fact::Entry(entry(1, 1, 0, "A", Some(&[]), "x")),
                 commit(1, 1),
             ],
-            "private to nobody",
+            "private and has no readers",
         ),
         (
             vec![public(1, 1, 0), item(1, 1, 9, None), commit(1, 1)],
@@ -153,7 +153,7 @@ fn each_kind_of_fault_is_found() {
         ),
         (
             vec![public(1, 1, 0), item(1, 1, 1, Some(5)), commit(1, 1)],
-            "an item that is not there",
+            "an item that does not exist",
         ),
         (
             vec![Fact::Scene(Scene {

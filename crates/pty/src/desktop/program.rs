@@ -77,6 +77,7 @@ fn exchange(child: &mut Child, input: &[u8], deadline: Instant) -> Option<Progra
 
 /// Waits until the program has ended, or the deadline; returns whether it has ended.
 fn wait_for_end(child: &Child, deadline: Instant) -> bool {
+    // A process descriptor, because `waitpid` has no time limit.
     let Ok(process) = pidfd_open(Pid::from_child(child), PidfdFlags::empty()) else {
         return false;
     };

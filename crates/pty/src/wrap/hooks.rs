@@ -101,6 +101,7 @@ impl Hooks {
 
     /// The setup by which the program of this profile calls its hook; empty for one without hooks.
     pub fn setup(&self, profile: &str) -> io::Result<HookSetup> {
+        // The path becomes a word of a shell command: in single quotes, with its own quotes escaped.
         let pipe = format!(
             "'{}'",
             self.pipe_path()
@@ -109,6 +110,7 @@ impl Hooks {
                 .replace('\'', "'\\''")
         );
         let take_input = format!("cat > {pipe}");
+        // Claude and gemini write to the hook's input; codex passes one JSON argument.
         match profile {
             "claude" => Ok(HookSetup {
                 arguments: vec![
@@ -336,6 +338,35 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
     Some(join_message(lines.get(..at).unwrap_or_default(), message))
 }
 
+/// Reads the lines upwards and finds those that the message has, each before the one below it.
+fn find_likely_end(lines: &[&str], message_letters: &str) -> Option<LikelyEnd> {
+    let mut message_left = message_letters.len();
+    let (mut agreed, mut counted, mut covered) = (0, 0, 0);
+    let mut end = None;
+    for (at, line) in lines.iter().enumerate().rev() {
+        let shown = letters_of(line);
+        if shown.chars().count() < TELLING_LETTERS_MIN || is_fence(line) {
+            continue;
+        }
+        counted += 1;
+        let before = message_letters.get(..message_left);
+        if let Some(found) = before.and_then(|before| before.rfind(&*shown)) {
+            message_left = found;
+            agreed += 1;
+            covered += shown.len();
+            // The topmost line that agrees is where the message begins.
+            end = Some(LikelyEnd {
+                at,
+                agreed,
+                counted,
+                covered,
+                message_left,
+            });
+        }
+    }
+    end
+}
+
 /// Replaces the last lines of a text by a message that agrees with most of them.
 ///
 /// Worked example: the row `- Blue` scrolled away unseen.
@@ -349,35 +380,13 @@ fn with_exact_end(text: &str, message: &str) -> Option<String> {
 fn with_likely_end(text: &str, message: &str, has_lost_rows: bool) -> Option<String> {
     let lines: Vec<&str> = text.lines().collect();
     let message_letters = letters_of(message);
-    let mut until = message_letters.len();
-    let (mut agreed, mut counted, mut covered) = (0, 0, 0);
-    let mut end = None;
-    for (at, line) in lines.iter().enumerate().rev() {
-        let shown = letters_of(line);
-        if shown.chars().count() < TELLING_LETTERS_MIN || is_fence(line) {
-            continue;
-        }
-        counted += 1;
-        if let Some(found) = message_letters
-            .get(..until)
-            .and_then(|before| before.rfind(&*shown))
-        {
-            until = found;
-            agreed += 1;
-            covered += shown.len();
-            // The topmost line that agrees is where the message begins.
-            end = Some(LikelyEnd {
-                at,
-                agreed,
-                counted,
-            });
-        }
-    }
     let LikelyEnd {
         mut at,
         agreed,
         counted,
-    } = end?;
+        covered,
+        message_left,
+    } = find_likely_end(&lines, &message_letters)?;
     // Half of the lines or fewer: the message is about something else.
     if agreed * 2 <= counted {
         return None;
@@ -389,7 +398,7 @@ fn with_likely_end(text: &str, message: &str, has_lost_rows: bool) -> Option<Str
     }
     // Rows that are missing in front of the first line belong to the head of the message.
     while at > 0
-        && until > 0
+        && message_left > 0
         && lines
             .get(at - 1)
             .is_some_and(|line| line.trim().is_empty() || *line == GAP)
@@ -404,6 +413,10 @@ struct LikelyEnd {
     at: usize,
     agreed: usize,
     counted: usize,
+    /// The letters of the lines that agree, in bytes.
+    covered: usize,
+    /// The letters of the message before them, in bytes.
+    message_left: usize,
 }
 
 /// The lines with the message behind them.
@@ -424,6 +437,7 @@ fn find_matching_end(lines: &[&str], message: &str, counts: fn(&str) -> bool) ->
         .filter(|line| counts(line))
         .map(letters_of)
         .collect();
+    // From the last line up: each line must end the rest of the message, and is then cut off it.
     let mut left = Some(&*message_letters).filter(|message_letters| !message_letters.is_empty())?;
     for (at, line) in lines
         .iter()

@@ -134,6 +134,8 @@ pub fn inject_queue(framing: PasteFraming) -> io::Result<(Injector, InjectReceiv
     };
     Ok((
         injector,
+        // A pipe without a writer is readable for ever. The receiver keeps one, so that `poll` still
+        // rests when the last injector is gone.
         InjectReceiver {
             shared,
             bell: wake_reader,

@@ -134,6 +134,7 @@ fn is_orphaned() -> bool {
     let mut members = numbers
         .filter_map(read_relations)
         .filter(|process| process.group == group);
+    // The kernel has the same rule for an orphaned process group, but no call that asks for it.
     !members.any(|member| {
         read_relations(member.parent).is_some_and(|it| it.session == session && it.group != group)
     })

@@ -194,6 +194,16 @@ pub fn run(
     };
     let ending = pump.take_terminal().and_then(|()| pump.run());
     tap.end();
+    let notes = finish(pump, observing);
+    Ok(WrapReport {
+        notes,
+        ending: ending?,
+    })
+}
+
+/// Gives the terminal back, and waits a limited time for the recording and the observer. Returns what
+/// went wrong.
+fn finish(pump: BytePump, observing: ObserverThread) -> Vec<String> {
     let BytePump {
         user,
         master,
@@ -213,10 +223,7 @@ pub fn run(
         // A reader that has enough (`head`) is no problem to report.
         .filter(|error| *error != Errno::PIPE)
         .map(io::Error::from);
-    Ok(WrapReport {
-        notes: collect_notes(refused, recorded, observed),
-        ending: ending?,
-    })
+    collect_notes(refused, recorded, observed)
 }
 
 fn collect_notes(

@@ -63,6 +63,7 @@ impl OutputScanner {
         match (self.state, byte) {
             (State::Osc, ESC) => State::OscEscape,
             (State::Osc, BEL) | (State::OscEscape, b'\\') => self.end_osc(),
+            // As in a terminal, ESC begins a new sequence anywhere: a broken one swallows no other.
             (_, ESC) => State::Escape,
             (State::Ground, _) => State::Ground,
             (State::Escape | State::OscEscape, _) => self.after_escape(byte),

@@ -235,6 +235,7 @@ impl BytePump {
 
     /// Puts answers and pastes into the child's input while the user is between two keys.
     fn queue_injections(&mut self) {
+        // Answers first: the program waits for them, and a paste may take long.
         if self.state.answers > 0 && self.is_between_keys_now() {
             for _ in 0..std::mem::take(&mut self.state.answers) {
                 self.state.input.push(InputSource::Answer, STATUS_ANSWER);

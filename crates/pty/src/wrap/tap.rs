@@ -190,6 +190,7 @@ impl Queue {
             return;
         };
         let mut events = VecDeque::from([(*at, TapEvent::Lost)]);
+        // Without them the observer would read all further output with an old size or mode.
         let size = self.newest(|event| matches!(event, TapEvent::Resize { .. }));
         let mode = self.newest(|event| matches!(event, TapEvent::Mode(_)));
         for event in [size, mode].into_iter().flatten() {

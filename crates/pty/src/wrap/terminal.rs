@@ -72,6 +72,7 @@ impl UserTerminal {
             rustix::stdio::stdout(),
             rustix::stdio::stderr(),
         ];
+        // A stream may be redirected, and some terminals report zero by zero.
         let sizes = streams.map(|fd| rustix::termios::tcgetwinsize(fd).ok());
         let mut known = sizes.into_iter().flatten();
         let with_area = known

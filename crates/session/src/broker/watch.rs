@@ -45,6 +45,8 @@ impl Broker {
         if found.watchers.len() >= WATCHERS_MAX && !found.watchers.contains(&conn) {
             return Err(Refusal::new(Reason::Busy, "too many watch this session"));
         }
+        // Sent also if others watch already: the wrapper then sends the whole screen again, which the
+        // new client needs to begin with.
         found.watchers.insert(conn);
         peer.watches = Some(found.label.session.clone());
         Ok(Decision::Notify(vec![Notice::Show { to, on: true }]))

@@ -122,6 +122,7 @@ impl KeyParser {
             State::Ground => self.read_ground(byte),
             State::Escape => self.read_escape(byte),
             State::Csi => self.read_csi(byte),
+            // `ESC O M` is the Enter of the number pad.
             State::SingleShift => {
                 self.end_sequence(Some(if byte == b'M' { Key::Enter } else { Key::Edit }))
             }

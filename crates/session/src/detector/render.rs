@@ -97,6 +97,7 @@ impl TextGrid {
 
     fn apply_token(&mut self, token: Token, used: &[u8], csi: &Csi) {
         match token {
+            // Read on the alternate screen too: such a sequence is the way back from it.
             Token::Csi if csi.mode_switch().is_some() => self.switch_modes(csi),
             _ if self.alternate => {}
             Token::Text => String::from_utf8_lossy(used)

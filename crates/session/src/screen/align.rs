@@ -249,7 +249,9 @@ fn find_new_layout(rows: &[Row], frame: &[Row]) -> Option<usize> {
     let printed = frame.iter().filter(|row| !row.is_blank()).count();
     let common = find_common_rows(rows, frame);
     let rare = find_rare_rows(rows, frame);
+    // Small rows such as `}` agree by chance. At least one row must be unlike all others.
     let telling = common.iter().any(|row| rare.get(row.new) == Some(&true));
+    // The pairs come from the end to the start.
     let first = common.last()?;
     (telling && common.len() * 3 >= printed).then(|| first.old.saturating_sub(first.new))
 }
@@ -293,6 +295,8 @@ struct CommonLengths {
 impl CommonLengths {
     fn new(rows: &[Row], frame: &[Row]) -> Self {
         let width = frame.len() + 1;
+        // Row 0 and column 0 stay 0: nothing is common with no rows. Each further cell needs only the
+        // cells above and to the left of it.
         let mut table = Self {
             lengths: vec![0; (rows.len() + 1) * width],
             width,

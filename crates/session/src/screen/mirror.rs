@@ -50,6 +50,7 @@ impl Mirror {
         for chunk in rest.utf8_chunks() {
             self.terminal.feed(chunk.valid());
             rest = rest.get(chunk.valid().len()..).unwrap_or_default();
+            // The last bytes may be the begin of a character whose rest comes with the next call.
             if rest.len() == chunk.invalid().len() && is_unfinished(rest) {
                 self.partial = rest.to_vec();
             } else if !chunk.invalid().is_empty() {

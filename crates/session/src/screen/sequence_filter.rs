@@ -268,6 +268,7 @@ impl SequenceFilter {
         self.erased = None;
         let mut used = 0;
         while let Some(rest) = text.get(used..).filter(|rest| !rest.is_empty()) {
+            // Most output is ASCII, which passes as a whole. Only other characters are decoded.
             let is_other = |byte: &u8| !byte.is_ascii();
             let ascii = rest.iter().position(is_other).unwrap_or(rest.len());
             if ascii > 0 {

@@ -31,6 +31,7 @@ pub(crate) fn decode<const N: usize>(
     count: u64,
     is_hash: [bool; N],
 ) -> Option<Vec<[u64; N]>> {
+    // The file declares the count, so it must not decide how much memory is taken.
     let count = usize::try_from(count.min(BLOCK_ROWS)).ok()?;
     let mut rows = vec![[0; N]; count];
     for (column, is_hash) in is_hash.into_iter().enumerate() {

@@ -404,6 +404,7 @@ impl<'a> Section<'a> {
         );
         let stored = reader.read_bytes(stored_len as usize)?;
         let covered = whole.get(..SECTION_HEADER + stored.len())?;
+        // Without the limit, forged bytes could make the reader unpack 4 GiB.
         let sound = read_fixed_u32(reader)? == blob_crc(covered)
             && raw_len as usize <= SECTION_RAW_BYTES_MAX;
         sound.then_some(Self {
@@ -479,6 +480,7 @@ fn restore_section(
         kind::MOVED_BLOBS => restore_rows(raw, rows, MOVED_COLUMNS, |row| {
             restore_moved_blob(state, changed, row)
         })?,
+        // From a newer version. The file does not count, and the log is replayed instead.
         _ => return None,
     }
     raw.end()

@@ -299,6 +299,7 @@ impl Checkpointer {
         every_bytes: u64,
         progress: Progress,
     ) -> std::io::Result<Self> {
+        // One place each is enough: the next delta is built only after the last one was written.
         let (deltas, queue) = sync_channel::<Delta>(1);
         let (done, written) = sync_channel(1);
         let reader = log.clone();
@@ -433,6 +434,8 @@ impl Checkpointer {
             blobs,
             lost_turns,
         } = &applier.changed;
+        // The worker reads the new rows of the append-only tables later, up to `header.to`: they never
+        // change. Rows that change in place are copied now, while the writer stands still.
         Some(Delta {
             header,
             state: state.clone(),

@@ -96,6 +96,8 @@ impl Sink {
     }
 
     fn look_up_in_index(&mut self, object: &mut Object, start: usize) -> Option<usize> {
+        // Most objects have few keys and never need an index. This one has just grown too long for
+        // comparing each key, so all its keys so far go into the index now.
         if object.index.is_empty() {
             let open = self.entries.iter().enumerate().skip(object.base);
             object

@@ -128,6 +128,8 @@ fn push_number(out: &mut String, number: f64) {
 fn push_digits(out: &mut String, digits: &str, point: i32) {
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
     let zeros = |out: &mut String, n: i32| out.extend((0..n).map(|_| '0'));
+    // As JavaScript prints them: without an exponent from 0.000001 up to 21 digits before the point.
+    // The digits 125 become 12500 with point 5, 12.5 with 2, 0.0125 with -1 and 1.25e-8 with -7.
     let (whole, fraction) = digits.split_at(digits.len().min(usize::try_from(point).unwrap_or(0)));
     if (count..=21).contains(&point) {
         out.push_str(digits);

@@ -52,6 +52,7 @@ impl Missing {
         let lost_creation = |number| state.contexts.read_word(number, 2) == Some(CREATION_LOST);
         let payloads = lost_payloads(state);
         let roots = lost_roots(state);
+        // A lost blob that a turn names is listed with its turns. Only the others stand alone.
         let is_used = |hash: &BlobHash| payloads.contains_key(hash) || roots.contains_key(hash);
         let mut blobs: Vec<BlobHash> = state
             .lost_blobs()

@@ -125,6 +125,7 @@ impl RepairedLog {
             let Some(bytes) = frame.blob_bytes(at).filter(|_| salvaged.sound[at]) else {
                 continue;
             };
+            // Unsound blobs are left out, so the others get new places in the frame.
             let number = u32::try_from(self.in_frame.len()).unwrap_or(u32::MAX);
             self.in_frame.insert(blob.hash, number);
             let (hash, raw_len, form, crc) = (blob.hash, blob.raw_len, blob.form, blob.crc);

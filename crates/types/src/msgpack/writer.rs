@@ -55,6 +55,7 @@ impl MsgpackWriter {
     /// Writes an unsigned number.
     pub fn write_uint(&mut self, number: u64) {
         if let Ok(byte) = u8::try_from(number) {
+            // A number below 0x80 is its own marker.
             if byte >= 0x80 {
                 self.out.put_u8(0xcc);
             }
@@ -73,6 +74,7 @@ impl MsgpackWriter {
 
     fn write_negative(&mut self, number: i64) {
         if let Ok(byte) = i8::try_from(number) {
+            // The markers 0xe0 to 0xff are the numbers -32 to -1.
             if byte < -32 {
                 self.out.put_u8(0xd0);
             }

@@ -18,6 +18,7 @@ use super::request::{decode_shown, put_shown};
 
 /// Writes a message as a frame.
 pub fn encode_message(message: &ServerMessage) -> Result<Bytes, MessageTooLong> {
+    // The length comes first but is known last: `seal_frame` writes it over the zeros.
     let mut frame = MsgpackWriter::append_to(vec![0; HEADER_BYTES]);
     let mut map = MapWriter::begin(&mut frame);
     match message {
@@ -225,6 +226,8 @@ fn decode_session(fields: &Fields<'_>) -> Result<SessionInfo, BadField> {
         name: fields.read_text("name")?,
         preset: fields.read_text("preset")?,
         child_pid: fields.read_u32("child_pid")?,
+        // A newer broker may send a state that this version does not know. The session is still
+        // worth listing, so the state is left out.
         state: state.as_deref().and_then(AgentState::from_word),
         since: fields.read_time("since")?,
         signal: fields.read_text("signal")?,

@@ -115,7 +115,8 @@ impl<'de> Visitor<'de> for AnyValue {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let mut values = Vec::new();
-        // With the seed: a plain `Value` would accept duplicate keys further inside.
+        // serde's seed carries this visitor into each element. A plain `Value` would accept duplicate
+        // keys inside them.
         while let Some(value) = seq.next_element_seed(AnyValue)? {
             values.push(value);
         }

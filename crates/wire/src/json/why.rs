@@ -13,6 +13,10 @@ pub struct Why {
     pub chain: Vec<WhyLink>,
     /// Whether the chain ends where it is known to end. A very long one is cut.
     pub complete: bool,
+    /// Why the chain ends before a person; absent if it ends at one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub end: Option<String>,
 }
 
 /// One link of a chain.
@@ -56,6 +60,8 @@ pub enum WhyKind {
     Handoff,
     /// A message to an agent.
     Message,
+    /// A message or a handoff that the server wrote by itself.
+    Note,
     /// An entry of a world.
     Entry,
     /// A run of agents.
@@ -77,6 +83,7 @@ impl WhyKind {
             Self::Prompt => "prompt",
             Self::Handoff => "handoff",
             Self::Message => "message",
+            Self::Note => "note",
             Self::Entry => "entry",
             Self::Run => "run",
             Self::Context => "context",

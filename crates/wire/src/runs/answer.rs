@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::{
     ApprovalView, ArtifactView, AttentionAction, AttentionKind, CapabilitiesView,
     DirectoryEntryKind, EdgeView, EventView, FileSource, NodeView, OwnerKind, PausedReason,
-    Provider, ResolutionView, RuleView, RunStatus, RunSummary, RunView, UuidText, WaitKind,
+    Provider, ResolutionView, RuleView, RunStatus, RunSummary, RunView, Scope, UuidText, WaitKind,
 };
 use crate::json::Time;
 
@@ -73,6 +73,12 @@ shapes! {
         run_id: UuidText,
         approval: ApprovalView,
     }
+    optional {
+        /// Whether the answer may bring other arguments.
+        can_edit: bool,
+        /// How long a yes to the call as it is may hold.
+        scopes: Vec<Scope>,
+    }
     /// An approval that is resolved.
     struct ApprovalResolvedAnswer {
         approval_id: UuidText,
@@ -117,6 +123,8 @@ shapes! {
     }
     optional {
         node_id: UuidText,
+        node_label: String,
+        node_alias: String,
     }
     /// Why a run does not go on.
     struct WhyGraph {
@@ -143,6 +151,10 @@ shapes! {
         approval_id: UuidText,
         /// The question that has no reply.
         payload_id: UuidText,
+        /// The turn that failed.
+        turn_id: UuidText,
+        /// Why it failed, in words.
+        detail: String,
         /// The files that a person decides about.
         paths: Vec<String>,
         /// When it ends by itself.
@@ -169,6 +181,10 @@ shapes! {
     /// Files that have the content from before a turn again, or keep what the turn wrote.
     struct TurnFilesAnswer {
         paths: Vec<String>,
+    }
+    optional {
+        /// Files that a revert did not change: they have the content from before the turn already.
+        already: Vec<String>,
     }
     /// A verification.
     struct VerificationAnswer {

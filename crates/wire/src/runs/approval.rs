@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{ApprovalKind, Scope, UuidText, Verdict};
+use super::{ApprovalKind, ResolvedBy, Scope, UuidText, Verdict};
 use crate::json::Time;
 
 shapes! {
@@ -64,6 +64,8 @@ shapes! {
         modified_args: Value,
         /// Goes to the model.
         reason: String,
+        /// Who decided; unknown for decisions of older versions.
+        by: ResolvedBy,
     }
 
     /// A rule that answers later calls, because a person gave an approval a wider scope.

@@ -106,7 +106,7 @@ pub enum EventBody {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped: Vec<UuidText>,
     },
-    /// An edge was created.
+    /// An edge was created, or the edge of this id was changed.
     #[serde(rename = "edge.created")]
     EdgeCreated { edge: EdgeView },
     /// An edge was deleted.

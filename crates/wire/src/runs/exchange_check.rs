@@ -13,7 +13,7 @@ pub struct Exchange<'a> {
     pub method: &'a str,
     /// With the query.
     pub path: &'a str,
-    /// What was sent, if it is JSON.
+    /// The body of the request, if it is JSON.
     pub body: Option<&'a Value>,
     pub status: u16,
     /// The answer. A text that is no JSON counts as a string.
@@ -83,7 +83,7 @@ fn answer_shape(method: &str, parts: &[&str], query: &str) -> Option<AnswerShape
     let schema = match (method, parts) {
         ("GET", ["runs"]) if query.contains("summary=1") => "RunSummaryList",
         ("GET", ["runs"]) => "RunList",
-        ("POST", ["runs"] | ["runs", "import"] | ["runs", _, "fork"])
+        ("POST", ["runs"] | ["runs", "import"] | ["runs", _, "fork" | "dismiss"])
         | ("GET" | "PATCH", ["runs", _]) => "RunAnswer",
         ("DELETE", ["runs", _]) => "RunGone",
         ("GET", ["runs", _, "events"]) => "EventPage",

@@ -134,6 +134,7 @@ impl GraphFile {
                 return Err(GraphMistake::AliasTwice(alias.clone()));
             }
         }
+        // The server finds nodes without regard to case, so `Lead` in an edge is the node `lead`.
         let ends = self.edges.iter().flat_map(|edge| [&edge.from, &edge.to]);
         let mut named = ends.chain(&self.docs_node);
         let unknown = named.find(|name| !aliases.contains(&name.to_lowercase()));

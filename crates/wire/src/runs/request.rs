@@ -155,7 +155,8 @@ shapes! {
         reset_commands: Vec<String>,
     }
 
-    /// An edge to create. The ends are ids or aliases.
+    /// An edge to create. The ends are ids or aliases. If the edge exists, it gets the label, the
+    /// direction and the gate that the request names.
     struct CreateEdge {
         from: String,
         to: String,

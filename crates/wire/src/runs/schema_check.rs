@@ -106,6 +106,7 @@ impl Checker<'_> {
         value: &Value,
         path: &str,
     ) -> Result<NamedFields, String> {
+        // As JSON Schema says, a rule about numbers or texts holds for every value of another type.
         let fits = match keyword {
             "$ref" => return self.check(self.resolve(rule)?, value, path),
             "allOf" => return self.check_all(rule, value, path),

@@ -140,6 +140,7 @@ fn collect_definitions<'a>(
         Value::Object(fields) => {
             let target = fields.get("$ref").and_then(Value::as_str);
             let name = target.and_then(|target| target.strip_prefix(DEFINITION_PREFIX));
+            // Only the first visit goes deeper, so shapes that refer to each other end.
             if let Some((name, shape)) = name.and_then(|name| definitions.get_key_value(name))
                 && needed.insert(name, shape).is_none()
             {

@@ -164,6 +164,13 @@ words! {
         Denied = "denied",
         Modified = "modified",
     }
+    /// Who resolved an approval: the place where the owner answered, or the daemon.
+    ResolvedBy {
+        Web = "web",
+        CommandLine = "command-line",
+        Api = "api",
+        Daemon = "daemon",
+    }
     /// For which later calls a decision holds too.
     Scope {
         Once = "once",
@@ -228,6 +235,7 @@ words! {
         ChangeBudget = "change-budget",
         Apply = "apply",
         Resume = "resume",
+        Dismiss = "dismiss",
     }
     /// Who can end a wait.
     OwnerKind {
@@ -248,6 +256,7 @@ words! {
         Approval = "approval",
         Question = "question",
         Stall = "stall",
+        Failure = "failure",
         Violation = "violation",
         Reply = "reply",
         Interrupted = "interrupted",

@@ -41,6 +41,7 @@ pub(super) fn write(
     let temporary = staging.path.join("journal.tmp");
     let written = File::create(&temporary).and_then(|mut file| {
         file.write_all(journal.to_string().as_bytes())?;
+        // The content before the name, and the name before the caller moves a file.
         file.sync_all()?;
         fs::rename(&temporary, &path)?;
         File::open(&staging.path)?.sync_all()

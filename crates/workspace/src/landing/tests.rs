@@ -164,7 +164,7 @@ fn empty_directories(directory: &Path) -> usize {
 #[test]
 fn all_changes_land() {
     let setup = set_up();
-    let LandOutcome::Landed { paths } = setup.land(&mut |_| Ok(())).unwrap() else {
+    let LandOutcome::Landed { paths, .. } = setup.land(&mut |_| Ok(())).unwrap() else {
         panic!("nothing is in the way");
     };
     assert_eq!(paths.len(), 7);

@@ -49,6 +49,7 @@ pub(super) fn recover_locked(root: &RootDir) -> Result<Recovery, WorkspaceError>
                     .undone
                     .extend(steps.into_iter().map(|step| step.path));
             }
+            // Without a journal no step needs to be undone.
             Found::Nothing => remove_rest(&staging)?,
             Found::Damaged => return Err(WorkspaceError::RollbackIncomplete(staging.path)),
         }
@@ -106,33 +107,47 @@ pub(super) fn undo_all(
     let order = move_order(steps);
     let is_addition = |number: &usize| steps.get(*number).is_some_and(|step| step.after.is_some());
     let (additions, removals): (Vec<usize>, Vec<usize>) = order.into_iter().partition(is_addition);
-    let mut has_leftovers = false;
-    let mut undo = |numbers: &[usize]| -> Result<(), WorkspaceError> {
-        for number in numbers.iter().rev() {
-            let Some(step) = steps.get(*number) else {
-                continue;
-            };
-            let undone = undo_step(root, staging, *number, step);
-            let incomplete = |_| WorkspaceError::RollbackIncomplete(staging.path.clone());
-            has_leftovers |= undone.map_err(incomplete)? == Undone::LeftAside;
-        }
-        Ok(())
-    };
-    undo(&additions)?;
+    let undo = |numbers: &[usize]| undo_steps(root, staging, steps, numbers);
+    let mut has_leftovers = undo(&additions)?;
     // Before the removed files return: one of them may be where a new directory is.
-    let mut directories: Vec<&TreePath> = new_directories.iter().collect();
-    directories.sort_by_key(|path| std::cmp::Reverse(path.as_bytes().len()));
-    for directory in directories {
-        // It is not there, or someone else put a file into it.
-        root.remove_directory(directory).unwrap_or_default();
-    }
-    undo(&removals)?;
+    remove_new_directories(root, new_directories);
+    has_leftovers |= undo(&removals)?;
     if has_leftovers {
         return Err(WorkspaceError::RollbackIncomplete(set_aside(staging)?));
     }
     journal::remove(staging)?;
     staging.remove(steps.len());
     Ok(())
+}
+
+/// Undoes these steps, the last one first. Returns whether a file of someone else's stays in the
+/// staging directory.
+fn undo_steps(
+    root: &RootDir,
+    staging: &Staging,
+    steps: &[Step],
+    numbers: &[usize],
+) -> Result<bool, WorkspaceError> {
+    let mut has_leftovers = false;
+    for number in numbers.iter().rev() {
+        let Some(step) = steps.get(*number) else {
+            continue;
+        };
+        let undone = undo_step(root, staging, *number, step);
+        let incomplete = |_| WorkspaceError::RollbackIncomplete(staging.path.clone());
+        has_leftovers |= undone.map_err(incomplete)? == Undone::LeftAside;
+    }
+    Ok(has_leftovers)
+}
+
+/// Removes the directories that the landing made, the deepest first.
+fn remove_new_directories(root: &RootDir, new_directories: &BTreeSet<TreePath>) {
+    let mut directories: Vec<&TreePath> = new_directories.iter().collect();
+    directories.sort_by_key(|path| std::cmp::Reverse(path.as_bytes().len()));
+    for directory in directories {
+        // It does not exist, or someone else put a file into it.
+        root.remove_directory(directory).unwrap_or_default();
+    }
 }
 
 /// What became of a step's old file.

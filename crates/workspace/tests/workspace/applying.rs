@@ -119,11 +119,25 @@ fn reverting_a_turn_restores_its_files_and_no_others() {
         assert_eq!(
             reverted,
             LandOutcome::Landed {
-                paths: paths(&["a", "b", "new"])
+                paths: paths(&["a", "b", "new"]),
+                unchanged: Vec::new(),
             }
         );
         let expect = files(&[("a", "1\n"), ("b", "1\n"), ("other", "edited later\n")]);
         assert_eq!(read_files(&fixture.cwd), expect);
+        // The same again finds everything done. Somebody may have restored a part by hand.
+        for restored in [&[][..], &["b"]] {
+            for name in restored {
+                fixture.remove(name);
+                fixture.write("a", "2\n");
+            }
+            let again = workspace.revert(&base, &head, None).unwrap();
+            let LandOutcome::Landed { paths, unchanged } = again else {
+                panic!("{again:?}");
+            };
+            assert_eq!(paths.len() + unchanged.len(), 3, "{paths:?} {unchanged:?}");
+            assert_eq!(read_files(&fixture.cwd), expect);
+        }
     }
 }
 
@@ -144,8 +158,9 @@ fn a_revert_is_refused_if_a_file_changed_since() {
         let refused = workspace.revert(&base, &head, None).unwrap();
         assert_eq!(
             refused,
+            // `c` is missing, as it was before the turn.
             LandOutcome::Conflicts {
-                paths: paths(&["b", "c"])
+                paths: paths(&["b"])
             }
         );
         assert_eq!(read_files(&fixture.cwd), now);
@@ -156,7 +171,8 @@ fn a_revert_is_refused_if_a_file_changed_since() {
         assert_eq!(
             one,
             LandOutcome::Landed {
-                paths: vec![path("a")]
+                paths: vec![path("a")],
+                unchanged: Vec::new(),
             }
         );
         assert_eq!(fixture.read("a"), "1\n");
@@ -177,7 +193,9 @@ fn what_a_node_may_not_write_is_restored_in_its_worktree() {
     let restored = workspace
         .revert(&node.base, &head, Some(&violations))
         .unwrap();
-    assert_eq!(restored, LandOutcome::Landed { paths: violations });
+    let unchanged = Vec::new();
+    let paths = violations;
+    assert_eq!(restored, LandOutcome::Landed { paths, unchanged });
     let expect = files(&[("src/x", "1\n"), ("docs/plan.md", "allowed\n")]);
     assert_eq!(read_files(&node.directory), expect);
 }

@@ -122,6 +122,8 @@ impl MessageWriter {
             name,
             input,
         } = tool;
+        // As the program streams a tool: it begins with empty arguments, one delta brings them as
+        // text, and the whole block repeats them as JSON.
         let mut block = json!({"type": "tool_use", "id": tool_id, "name": name, "input": {}});
         self.push_block_start(index, &block, out);
         let delta = json!({"type": "input_json_delta", "partial_json": input.to_string()});

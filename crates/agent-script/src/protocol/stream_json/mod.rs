@@ -296,6 +296,8 @@ impl StreamJson {
         if let Some(id) = self.interrupt_request.take() {
             answer(&id, &json!({"still_queued": []}), out);
         }
+        // The program's note says whether it was stopped in a tool or in its own text. Between a tool
+        // and the next message it counts as in the tool.
         let used_tool = self.turn.as_ref().is_some_and(|turn| turn.used_tool);
         let in_tool = used_tool && !self.writer.has_open_message();
         let (note, terminal_reason) = if in_tool {

@@ -84,6 +84,7 @@ fn wait_readable(fds: &[BorrowedFd<'_>], until: Option<Instant>) -> Result<bool,
         .collect();
     match poll(&mut fds, left.as_ref()) {
         Ok(ready) => Ok(ready > 0),
+        // Counts as readable: the caller looks, finds nothing and waits again.
         Err(rustix::io::Errno::INTR) => Ok(true),
         Err(error) => Err(DesktopError::io("cannot wait for the X server")(
             error.into(),

@@ -231,6 +231,7 @@ impl SelectionOwner {
             return Ok(false);
         };
         let mut pairs: Vec<Atom> = values.collect();
+        // A target may not be MULTIPLE again: the requests could nest for ever.
         for pair in pairs.chunks_exact_mut(2) {
             if let [target, at] = pair
                 && (*target == self.atoms.MULTIPLE

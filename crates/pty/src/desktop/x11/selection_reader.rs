@@ -83,6 +83,8 @@ impl SelectionReader {
                 }
                 _ => None,
             })?;
+            // Taking a piece deletes the property, by which the owner knows that it may send the next
+            // one. An empty piece ends the content.
             let piece = self.take_property()?.value;
             if piece.is_empty() {
                 return Ok(content);

@@ -11,8 +11,8 @@
 //! is as a delta, and `turn.interrupted`. While the program draws, `terminal.output` says once a second
 //! that it is alive.
 //!
-//! A prompt is typed as a bracketed paste where the program takes one. Elsewhere every line break
-//! would submit what is before it, so the prompt is typed as one line.
+//! A prompt is typed as a bracketed paste where the program takes one. Elsewhere each line break
+//! would submit the lines before it, so the prompt is typed as one line.
 
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -106,7 +106,7 @@ pub fn run_agent_terminal(options: AgentTerminalOptions) -> Result<ChildEnding, 
     if first_end == FirstEnd::Server {
         return Ok(ChildEnding::Exited(0));
     }
-    // A program that fails says why on its terminal, which nobody else sees.
+    // A program that fails says why on its terminal, and only this process sees that terminal.
     if ending != ChildEnding::Exited(0) {
         eprintln!("{}", bridge.last_words.read());
     }
@@ -155,6 +155,7 @@ fn read_lines(happenings: &SyncSender<Happening>) {
         let read = (&mut input)
             .take(LINE_BYTES_MAX)
             .read_until(b'\n', &mut line);
+        // A line without its end is torn or too long: either way the lines behind it cannot be trusted.
         let ended = !matches!(read, Ok(1..)) || line.last() != Some(&b'\n');
         let happening = if ended {
             Happening::LinesEnded
@@ -214,6 +215,8 @@ impl Bridge {
         loop {
             let happening = happenings.recv_timeout(self.pause());
             let now = self.began.elapsed();
+            // The mode first: it says what the output that comes with it means, such as a prompt that
+            // now reads whole lines.
             let mode = match happening {
                 Err(RecvTimeoutError::Timeout) => self.mode.read_after_pause(&self.master),
                 _ => self.mode.read_after_activity(&self.master),

@@ -120,6 +120,7 @@ impl FullScreen {
         match self.report.state {
             Some(ReportedState::Ready) => {
                 let hold = self.report.at + STATUS_HOLD;
+                // A program that goes on painting, such as a clock, delays the end only so long.
                 let quiet = (self.output_at + STATUS_QUIET).min(self.report.at + STATUS_QUIET_MAX);
                 let due = hold.max(quiet);
                 if self.now < due {

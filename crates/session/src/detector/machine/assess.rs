@@ -181,6 +181,8 @@ impl Detector {
             awaits_words = screen.awaits_words();
             repeats_answer = is_silent && !screen.answer_again().is_empty();
         }
+        // Nothing was said yet. A stopped turn may well stay silent, and a repeated answer is on the
+        // screen already, so neither is worth the long wait.
         if is_silent && !repeats_answer && !is_stopped {
             return Some(since.at + WORDS_WAIT_MAX);
         }
@@ -475,6 +477,7 @@ impl Detector {
         let Some(rule) = &self.profile.prompt else {
             return Activity::Unknown;
         };
+        // First, because the prompt for the rest of a line often looks like a prompt for a new one.
         if matches_optional(rule.continuation.as_ref(), &left) {
             Activity::Continuing
         } else if rule.cursor.matches(&left) {

@@ -180,6 +180,7 @@ impl Detector {
         };
         let line = match (typed.known_text(), &mut self.screen) {
             (Some(text), _) => text,
+            // Keys such as Tab or the arrows change the line in ways that only the screen shows.
             (None, Some(screen)) => {
                 behind_prompt(&screen.left_of_cursor(), &rule.cursor).unwrap_or_default()
             }
