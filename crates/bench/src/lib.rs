@@ -16,6 +16,7 @@ mod engine;
 mod figures;
 mod http;
 mod http_client;
+mod kept;
 mod ledger;
 mod load;
 mod memory;
@@ -105,6 +106,8 @@ enum Measurement {
     Connect,
     /// The wrapper against `script`, and against no wrapper
     Wrap,
+    /// Turns that `wrap --keep` makes durable
+    Kept,
     /// The broker with 200 sessions, and captures meanwhile
     Broker,
 }
@@ -188,6 +191,9 @@ fn measure_all(args: &BenchArgs, effort: &Effort, scratch: &ScratchDir) -> Resul
     }
     if args.wants(Measurement::Wrap) {
         table.add_rows(wrap::measure_wrap(effort, scratch)?);
+    }
+    if args.wants(Measurement::Kept) {
+        table.add_rows(kept::measure_kept(effort, scratch)?);
     }
     if args.wants(Measurement::Broker) {
         table.add_rows(broker::measure_broker(effort, scratch)?);

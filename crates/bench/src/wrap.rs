@@ -55,13 +55,13 @@ impl Terminal {
 }
 
 /// A program in a terminal of its own, which ends with this value.
-struct TerminalProgram {
+pub(super) struct TerminalProgram {
     master: OwnedFd,
     child: Child,
 }
 
 impl TerminalProgram {
-    fn start(argv: &[&str], home: &Path) -> Result<Self> {
+    pub(super) fn start(argv: &[&str], home: &Path) -> Result<Self> {
         let Terminal { master, slave } = Terminal::open()?;
         // A session of its own, so that the terminal becomes its controlling terminal.
         let mut command = Command::new("setsid");
@@ -79,8 +79,15 @@ impl TerminalProgram {
         })
     }
 
+    pub(super) fn type_keys(&self, keys: &[u8]) -> Result<()> {
+        // A few bytes: the terminal takes them at once or not at all.
+        let written = rustix::io::write(&self.master, keys)?;
+        ensure!(written == keys.len(), "the terminal takes no keys");
+        Ok(())
+    }
+
     /// Reads once; 0 when the program has ended.
-    fn read_output(&self, buffer: &mut [u8]) -> Result<usize> {
+    pub(super) fn read_output(&self, buffer: &mut [u8]) -> Result<usize> {
         let mut fds = [PollFd::from_borrowed_fd(self.master.as_fd(), PollFlags::IN)];
         let patience = Timespec {
             tv_sec: PATIENCE_SECONDS,
@@ -138,7 +145,7 @@ fn time_echoes(argv: &[&str], home: &Path, keys: usize) -> Result<Measured> {
     let mut latencies: Vec<Duration> = Vec::with_capacity(keys);
     for _ in 0..keys {
         let pressed = Instant::now();
-        rustix::io::write(&terminal.master, b"k")?;
+        terminal.type_keys(b"k")?;
         let read = terminal.read_output(&mut buffer)?;
         ensure!(read > 0, "the program in the terminal has ended");
         latencies.push(pressed.elapsed());
@@ -161,6 +168,7 @@ fn measure_output(effort: &Effort, home: &Path, exe: &str) -> Result<Row> {
     report_progress("wrap: output");
     let bytes = effort.quick_or(OUTPUT_BYTES_QUICK, OUTPUT_BYTES);
     let file = home.join("output");
+    // Lines of text, as programs print them: the wrapper looks at every byte for escape sequences.
     let line = b"the quick brown fox jumps over the lazy dog 0123456789 0123456789\n";
     let output: Vec<u8> = line.iter().copied().cycle().take(bytes).collect();
     std::fs::write(&file, output)?;
