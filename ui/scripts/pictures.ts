@@ -4,8 +4,8 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** A screen has few colours; most of those in a picture are the edges of letters. */
-const COLOURS = 64;
+/** A screen has few colours; most of those in a picture are the edges of letters. With half as many, small red signs turn brown. */
+const COLOURS = 128;
 /** `pngquant` answers so when the picture would grow. The picture then stays as it is. */
 const PNGQUANT_SKIPPED = 98;
 

@@ -19,6 +19,8 @@ Pictures of every screen, made from a real server by \`npm run screens\` in \`ui
 
 *Wide* is a window of 1280 by 800 pixels, *phone* one of 390 by 844. In an address, \`…\` stands for an id.
 
+The film at the beginning of the README is [light](demo-light.webp) and [dark](demo-dark.webp). \`npm run animation\` in \`ui/\` makes it from a real \`turnkeep up --demo\`. It needs the Debian package \`webp\` beside what the browser tests need.
+
 ${groups.map(describeGroup).join("\n")}`;
 }
 

@@ -53,34 +53,15 @@ export async function fetchEvents(run: string, query: EventQuery, signal: AbortS
 	return { events: found.events, before: hasMore ? (nextCursor ?? null) : null };
 }
 
-/** Every event of some types, in ascending order. */
-export async function fetchAllEvents(
-	run: string,
-	query: Omit<EventQuery, "limit" | "before">,
-	signal: AbortSignal,
-): Promise<RunEvent[]> {
-	let events: RunEvent[] = [];
-	for (let before: number | null = null; ; ) {
-		const page = await fetchEvents(run, { ...query, limit: WHOLE_PAGE, before }, signal);
-		events = [...page.events, ...events];
-		if (page.before === null) return events;
-		before = page.before;
-	}
-}
-
 /** What an agent read and did. Handoffs to it are events of their senders, so they are fetched apart. */
 export function timelineOptions(run: LiveRun, nodeId: string): EventLogOptions<Transcript> {
-	let received: Promise<readonly RunEvent[]> | null = null;
+	let received: ReceivedEvents | null = null;
 	const isToMe = (event: RunEvent) =>
 		(event.type === "handoff.sent" || event.type === "handoff.held") && event.envelope.toNodeId === nodeId;
 	// What others read tells how the handoffs to them stand.
 	const isOthersReading = (event: RunEvent) =>
 		event.type === "turn.status" && event.nodeId !== nodeId && (event.consumed != null || event.requeued != null);
 	const isFromOthers = (event: RunEvent) => event.nodeId !== nodeId && (isToMe(event) || isOthersReading(event));
-	const fetchReceived = async (signal: AbortSignal) => {
-		const types = ["handoff.sent", "handoff.held", "turn.status"];
-		return (await fetchAllEvents(run.runId, { types }, signal)).filter(isFromOthers);
-	};
 	return {
 		run,
 		isWhole: false,
@@ -89,17 +70,54 @@ export function timelineOptions(run: LiveRun, nodeId: string): EventLogOptions<T
 		async fetchPage(before, signal) {
 			// A text that is being written has no whole yet, so the newest page has the pieces.
 			const types = before === null ? {} : { types: WITHOUT_PIECES };
-			if (before === null) received = fetchReceived(signal);
+			if (before === null) received = new ReceivedEvents(run.runId, isFromOthers);
+			const others = received ?? new ReceivedEvents(run.runId, isFromOthers);
 			const query = { limit: TIMELINE_PAGE, nodeId, before, ...types };
-			const [page, handoffs] = await Promise.all([fetchEvents(run.runId, query, signal), received ?? []]);
+			// The newest of both are fetched at once; how many more are needed, the page says.
+			const [page] = await Promise.all([fetchEvents(run.runId, query, signal), others.fetchNewest(signal)]);
 			const first = page.before === null ? 0 : (page.events[0]?.seq ?? 0);
+			await others.fetchBackTo(first, signal);
 			const isInPage = ({ seq }: RunEvent) => seq != null && seq >= first && (before === null || seq < before);
-			const others = handoffs.filter(isInPage);
-			const events = [...page.events, ...others].toSorted((one, other) => (one.seq ?? 0) - (other.seq ?? 0));
+			const events = [...page.events, ...others.events.filter(isInPage)].toSorted(
+				(one, other) => (one.seq ?? 0) - (other.seq ?? 0),
+			);
 			return { ...page, events };
 		},
 	};
 }
+
+/**
+ * Events of other agents that belong into a timeline, fetched back from the newest as far as they are needed: a large run
+ * has many turns.
+ */
+class ReceivedEvents {
+	events: readonly RunEvent[] = [];
+	/** Where the next older page ends; null before the first page, 0 behind the last one. */
+	#before: number | null = null;
+
+	constructor(
+		private readonly runId: string,
+		private readonly belongs: (event: RunEvent) => boolean,
+	) {}
+
+	async fetchNewest(signal: AbortSignal): Promise<void> {
+		if (this.#before === null) await this.#fetchPage(signal);
+	}
+
+	/** Fetches until all from a number on are there. */
+	async fetchBackTo(first: number, signal: AbortSignal): Promise<void> {
+		while (this.#before === null || this.#before > first) await this.#fetchPage(signal);
+	}
+
+	async #fetchPage(signal: AbortSignal): Promise<void> {
+		const query = { limit: WHOLE_PAGE, types: RECEIVED_TYPES, before: this.#before };
+		const page = await fetchEvents(this.runId, query, signal);
+		this.events = [...page.events.filter(this.belongs), ...this.events];
+		this.#before = page.before ?? 0;
+	}
+}
+
+const RECEIVED_TYPES = ["handoff.sent", "handoff.held", "turn.status"] as const satisfies readonly RunEvent["type"][];
 
 /** All turns of an agent, in short; of the whole run without an agent. */
 export function turnsOptions(run: LiveRun, nodeId: string | null): EventLogOptions<AgentTurns> {

@@ -28,8 +28,9 @@ const ARROWS: readonly (readonly [key: string, direction: Direction])[] = [
 	["ArrowDown", "down"],
 ];
 
-/** When the view has arrived, and the card in it is drawn. */
-const FOCUS_AGAIN_MS = 150;
+const MOVE_MS = 120;
+/** By then a card that came into view is drawn. */
+const DRAWN_MS_MAX = 500;
 
 /** The card that has the focus. */
 export function focusedAgent(): string | null {
@@ -46,15 +47,20 @@ export function useGraphKeys({ frame, places, shown, actions }: GraphKeys): void
 		const place = id === null ? undefined : places.get(id);
 		if (id === null || place === undefined) return false;
 		const { zoom } = flow.getViewport();
-		void flow.setCenter(place.x + CARD_WIDTH / 2, place.y + CARD_HEIGHT / 2, { zoom, duration: 120 });
-		const focus = () =>
-			frame.current?.querySelector<HTMLElement>(`[data-agent="${id}"]`)?.focus({ preventScroll: true });
+		const findCard = () => frame.current?.querySelector<HTMLElement>(`[data-agent="${id}"]`) ?? null;
+		// A card outside of the view is drawn once it is in view, and cannot have the focus before: the view jumps to it.
+		const duration = findCard() === null ? 0 : MOVE_MS;
+		void flow.setCenter(place.x + CARD_WIDTH / 2, place.y + CARD_HEIGHT / 2, { zoom, duration });
 		const before = document.activeElement;
+		const end = performance.now() + DRAWN_MS_MAX;
+		const focus = () => {
+			// Meanwhile the focus may have gone elsewhere, as into a dialog.
+			if (document.activeElement !== before && document.activeElement !== document.body) return;
+			const card = findCard();
+			card?.focus({ preventScroll: true });
+			if (card === null && performance.now() < end) requestAnimationFrame(focus);
+		};
 		focus();
-		// A card outside of the view is drawn a moment later. Meanwhile the focus may have gone elsewhere, as into a dialog.
-		setTimeout(() => {
-			if (document.activeElement === before || document.activeElement === document.body) focus();
-		}, FOCUS_AGAIN_MS);
 		return true;
 	};
 	const onFocused = (act: (id: string) => boolean | undefined) => (): boolean => {
@@ -99,7 +105,7 @@ export function useGraphKeys({ frame, places, shown, actions }: GraphKeys): void
 	function look(id: string): boolean {
 		const place = places.get(id);
 		if (place === undefined) return false;
-		void flow.setCenter(place.x + CARD_WIDTH / 2, place.y + CARD_HEIGHT / 2, { zoom: 1.2, duration: 120 });
+		void flow.setCenter(place.x + CARD_WIDTH / 2, place.y + CARD_HEIGHT / 2, { zoom: 1.2, duration: MOVE_MS });
 		return true;
 	}
 }
