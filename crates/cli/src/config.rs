@@ -26,7 +26,7 @@ use turnkeep_types::Limits;
 pub(crate) use broker::{BrokerBounds, BrokerFlags};
 pub(crate) use desktop::Desktop;
 pub(crate) use runs::RunSettings;
-pub(crate) use setting::{Setting, SettingRow, durability_text};
+pub(crate) use setting::{Setting, SettingRow, Source, durability_text};
 
 use crate::failure::Failure;
 use setting::Sources;

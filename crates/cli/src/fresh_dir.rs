@@ -18,7 +18,8 @@ use crate::runtime::block_on;
 
 const EMPTY_HINT: &str = "name a directory that is empty or not there yet";
 
-/// A locked, empty data directory. Dropping it removes what was made, unless it was kept.
+/// A locked, empty data directory. Dropping it removes the files and directories that it created,
+/// unless the caller has kept it.
 pub(crate) struct FreshDir {
     dir: DataDir,
     /// The files and directories that did not exist before, in the order of their removal.

@@ -12,10 +12,10 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::SendRequest;
-use hyper::header::{AUTHORIZATION, HOST};
+use hyper::header::{AUTHORIZATION, HOST, USER_AGENT};
 use hyper::{Method, Request, Response, StatusCode};
 use serde_json::Value;
-use turnkeep_wire::percent_encode;
+use turnkeep_wire::{CLI_USER_AGENT, percent_encode};
 
 use crate::failure::Failure;
 pub(crate) use connect::Target;
@@ -291,6 +291,8 @@ impl Http {
             .method(call.method.clone())
             .uri(call.uri());
         request = request.header(HOST, self.target.host_header());
+        let version = env!("CARGO_PKG_VERSION");
+        request = request.header(USER_AGENT, format!("{CLI_USER_AGENT}{version}"));
         if let Some(token) = self.target.token() {
             request = request.header(AUTHORIZATION, format!("Bearer {token}"));
         }

@@ -11,6 +11,7 @@ mod completion;
 mod config;
 mod data_dir;
 mod desktop;
+mod download;
 mod failure;
 mod fresh_dir;
 mod help;

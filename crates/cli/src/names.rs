@@ -3,7 +3,7 @@
 //! | written | names |
 //! |---|---|
 //! | `ctx:12`, `turn:345` | a context, a turn of the store |
-//! | `blob:af13` | the blob whose hash begins so: 4 to 64 digits |
+//! | `blob:af13` | the blob whose hash begins so, if there is only one |
 //! | `@last` | the session with the latest captured turn |
 //! | `review`, `3f2a` | a session by its name, its id or a unique head of its id |
 //! | `review:3`, `@last:3` | a captured turn: its session and its number |
@@ -23,9 +23,12 @@ use serde_json::Value;
 use turnkeep_types::{BlobHash, BlobPrefix, ContextId, TurnId};
 
 use crate::answer::list_at;
+use crate::commands::run::names::short_id;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
-use crate::render::printable;
+
+/// How many blobs an error lists.
+const LISTED_MAX: usize = 5;
 
 /// The words before a colon that name objects of the store. No session can be called one of them.
 pub(crate) const STORE_KINDS: [&str; 3] = ["ctx", "turn", "blob"];
@@ -85,7 +88,7 @@ impl Wanted {
             Self::Context => "a context, such as ctx:12 or 12",
             Self::Turn => "a turn, such as turn:345 or 345",
             Self::Blob => {
-                "a blob: 4 to 64 lower-case hex digits of its hash, with or without blob:"
+                "a blob: the first 1 to 64 lower-case hex digits of its hash, with or without blob:"
             }
             Self::Session => "a session: its name, its id, a unique head of its id, or @last",
             Self::CapturedTurn => "a captured turn, such as review:3 or @last",
@@ -106,6 +109,21 @@ pub(crate) struct BadReference {
 struct Elsewhere {
     kind: &'static str,
     command: &'static str,
+}
+
+/// What the words before a colon name that are not of the store, and the command that takes it.
+const OTHER_KINDS: [(&str, Elsewhere); 7] = [
+    ("run", elsewhere("a run", "run show")),
+    ("node", elsewhere("a node of a run", "diff")),
+    ("approval", elsewhere("an approval", "approvals approve")),
+    ("artifact", elsewhere("a file of a run", "why")),
+    ("envelope", elsewhere("a handoff", "why")),
+    ("message", elsewhere("a message to an agent", "why")),
+    ("entry", elsewhere("an entry of a world", "why")),
+];
+
+const fn elsewhere(kind: &'static str, command: &'static str) -> Elsewhere {
+    Elsewhere { kind, command }
 }
 
 impl fmt::Display for BadReference {
@@ -130,11 +148,39 @@ pub(crate) fn parse_reference(text: &str, wanted: Wanted) -> Result<Reference, B
     };
     match found {
         Some(found) if wanted.accepts(&found) => Ok(found),
-        other => Err(BadReference {
+        Some(other) => Err(BadReference {
             wanted,
-            found: other.as_ref().map(other_command_for),
+            found: Some(other_command_for(&other)),
+        }),
+        None => Err(BadReference {
+            wanted: wanted_by_kind(text, wanted),
+            found: find_elsewhere(text),
         }),
     }
+}
+
+/// What is wanted, now that a text has chosen among everything that can be shown.
+fn wanted_by_kind(text: &str, wanted: Wanted) -> Wanted {
+    let kind = text.split_once(':').map(|(kind, _)| kind);
+    match (wanted, kind) {
+        (Wanted::Any, Some("ctx")) => Wanted::Context,
+        (Wanted::Any, Some("turn")) => Wanted::Turn,
+        (Wanted::Any, Some("blob")) => Wanted::Blob,
+        _ => wanted,
+    }
+}
+
+/// What a text names that is not of the store and not a session.
+fn find_elsewhere(text: &str) -> Option<Elsewhere> {
+    const UUID_CHARS: usize = 36;
+    let (kind, id) = text.split_once(':')?;
+    if kind == "turn" && id.len() == UUID_CHARS {
+        return Some(elsewhere("a turn of a run", "why"));
+    }
+    let mut kinds = OTHER_KINDS.into_iter();
+    kinds
+        .find(|(other, _)| *other == kind)
+        .map(|(_, found)| found)
 }
 
 /// Reads a text without `ctx:`, `turn:` or `blob:`, whose meaning depends on what is wanted.
@@ -185,14 +231,13 @@ fn parse_captured(text: &str) -> Option<CapturedName> {
 
 /// The kind of a thing in words, and the command that takes it.
 fn other_command_for(found: &Reference) -> Elsewhere {
-    let (kind, command) = match found {
-        Reference::Context(_) => ("a context of the store", "show"),
-        Reference::Turn(_) => ("a turn of the store", "show"),
-        Reference::Blob(_) => ("a blob of the store", "show"),
-        Reference::Session(_) => ("a session", "turns"),
-        Reference::CapturedTurn(_) => ("a captured turn", "turn"),
-    };
-    Elsewhere { kind, command }
+    match found {
+        Reference::Context(_) => elsewhere("a context of the store", "show"),
+        Reference::Turn(_) => elsewhere("a turn of the store", "show"),
+        Reference::Blob(_) => elsewhere("a blob of the store", "show"),
+        Reference::Session(_) => elsewhere("a session", "turns"),
+        Reference::CapturedTurn(_) => elsewhere("a captured turn", "turn"),
+    }
 }
 
 /// A context: `ctx:12` or `12`.
@@ -207,7 +252,7 @@ pub(crate) struct TurnName(pub(crate) TurnId);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeadName(pub(crate) Option<TurnId>);
 
-/// A blob: `blob:af13` or `af13`, with as many digits of its hash as are unique.
+/// A blob: `blob:af13` or `af13`, with as many digits of its hash as make it unique.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct BlobName(pub(crate) BlobPrefix);
 
@@ -271,13 +316,24 @@ pub(crate) async fn find_blob(http: &mut Http, prefix: &BlobPrefix) -> Result<Bl
 }
 
 fn ambiguous_prefix(prefix: &BlobPrefix, hashes: &[&str]) -> Failure {
-    let all: Vec<String> = hashes.iter().map(|hash| printable(hash)).collect();
+    let listed = hashes.iter().take(LISTED_MAX);
+    let heads: Vec<String> = listed
+        .map(|hash| short_id(hashes.iter().copied(), hash))
+        .collect();
     // The server lists only the first few, so there may be more.
     let many = hashes.len();
     Failure::new(format!(
         "the hashes of {many} or more blobs begin with {prefix}"
     ))
-    .hint(format!("give more digits: {}", all.join(", ")))
+    .hint(format!("give more digits, such as {}", heads.join(", ")))
+}
+
+/// A text for people or agents that must say something.
+pub(crate) fn parse_text(text: &str) -> Result<String, String> {
+    if text.trim().is_empty() {
+        return Err("it is empty".to_owned());
+    }
+    Ok(text.to_owned())
 }
 
 /// A label: `KEY=VALUE`; the value may be empty.
@@ -331,7 +387,7 @@ mod tests {
                 [
                     "context 12",
                     "turn 12",
-                    "-",
+                    "blob 12",
                     "session <12>",
                     "latest of <12>",
                     "-",
@@ -392,11 +448,15 @@ mod tests {
                 ["-", "-", "-", "-", "7 of <my agent>", "7 of <my agent>"],
             ),
             ("", ["-"; 6]),
-            ("0", ["-", "-", "-", "session <0>", "latest of <0>", "-"]),
+            (
+                "0",
+                ["-", "-", "blob 0", "session <0>", "latest of <0>", "-"],
+            ),
             ("ctx:0", ["-"; 6]),
             ("ctx:", ["-"; 6]),
             ("turn:x", ["-"; 6]),
-            ("blob:af1", ["-"; 6]),
+            ("blob:a", ["-", "-", "blob a", "-", "-", "blob a"]),
+            ("blob:", ["-"; 6]),
             ("blob:AF13", ["-"; 6]),
             ("review:0", ["-"; 6]),
             ("review:x", ["-"; 6]),
@@ -430,6 +490,18 @@ mod tests {
             said("x", Wanted::Context),
             "expected a context, such as ctx:12 or 12"
         );
+        assert_eq!(
+            said("blob:xyz", Wanted::Any),
+            "expected a blob: the first 1 to 64 lower-case hex digits of its hash, with or without blob:"
+        );
+        assert_eq!(
+            said("run:3f2a", Wanted::Any),
+            "expected ctx:N, turn:N, blob:HASH, SESSION or SESSION:N; this is a run: `turnkeep run show` takes it"
+        );
+        assert_eq!(
+            said("turn:0b5f1c9e-8a3d-4c55-9a67-0123456789ab", Wanted::Any),
+            "expected a turn, such as turn:345 or 345; this is a turn of a run: `turnkeep why` takes it"
+        );
     }
 
     #[test]
@@ -440,6 +512,13 @@ mod tests {
             Ok(TurnId::new(7))
         );
         assert!("x".parse::<HeadName>().is_err());
+    }
+
+    #[test]
+    fn a_text_says_something() {
+        assert_eq!(parse_text(" a\n"), Ok(" a\n".to_owned()));
+        assert!(parse_text("").is_err());
+        assert!(parse_text(" \t\n").is_err());
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::local::LocalServer;
 /// The largest file or standard input that a command reads into memory.
 const INPUT_BYTES_MAX: u64 = 256 << 20;
 
-/// Whether a command may start a store where there is none.
+/// Whether a command may create a store in a directory that has none yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
     /// It only reads: without a store there is nothing to read.
@@ -52,7 +52,7 @@ pub(crate) struct StoreSession {
 }
 
 impl StoreSession {
-    /// Finds the store's server. Starts one in this process if there is none.
+    /// Finds the store's server, or starts one in this process.
     pub(crate) async fn open(config: &Config, need: Need) -> Result<Self> {
         let dir = DataDir::new(&config.data.value);
         // Checked first: an empty token is refused wherever the store is.

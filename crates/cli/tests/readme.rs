@@ -13,12 +13,16 @@
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "sandbox/mod.rs"]
 mod sandbox;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "agents/team.rs"]
+mod team;
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use sandbox::{ServerProcess, UP};
+use sandbox::{Sandbox, ServerProcess, UP};
+use team::Team;
 
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
@@ -136,13 +140,14 @@ fn the_session_of_the_readme_runs_as_printed() {
         "the session has only {} commands",
         steps.len()
     );
-    let home = tempfile::tempdir().unwrap();
+    let sandbox = Sandbox::new();
+    let home = sandbox.path("");
     let mut server = None;
     for step in steps {
         if step.command.starts_with("turnkeep run ") {
-            server.get_or_insert_with(|| start_server(home.path()));
+            server.get_or_insert_with(|| start_server(&home));
         }
-        let (ok, text) = run(&step.command, home.path());
+        let (ok, text) = run(&step.command, &home);
         assert!(ok, "$ {}\n{text}", step.command);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         assert!(
@@ -152,6 +157,8 @@ fn the_session_of_the_readme_runs_as_printed() {
             step.expect.join("\n")
         );
     }
+    // The checks of every server with runs.
+    drop(Team::of_server(sandbox, server.unwrap()));
 }
 
 #[test]

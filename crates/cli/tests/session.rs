@@ -545,8 +545,12 @@ fn a_blob_is_named_by_the_digits_that_make_it_unique() {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     };
     let (one, two) = (put("one"), put("two"));
+    // As many digits as tell the two apart, also if that is a single one.
+    let shared = one.bytes().zip(two.bytes());
+    let shared = shared.take_while(|(one, two)| one == two).count();
     for name in [
         &one[..],
+        &one[..=shared],
         &one[..4],
         &one[..9],
         &format!("blob:{}", &one[..6]),
@@ -569,10 +573,22 @@ fn a_blob_is_named_by_the_digits_that_make_it_unique() {
         missing.contains(&format!("no blob's hash begins with {none}")),
         "{missing}"
     );
+    // Seventeen hashes do not have seventeen first digits.
+    let hashes: Vec<String> = (0..17).map(|number| put(&number.to_string())).collect();
+    let first_digits = hashes.iter().map(|hash| &hash[..1]);
+    let shared = first_digits.clone().find(|digit| {
+        let same = first_digits.clone().filter(|other| other == digit);
+        same.count() > 1
+    });
+    let ambiguous = sandbox.transcript(&format!("show blob:{}", shared.unwrap()));
+    assert!(
+        ambiguous.contains("hint: give more digits, such as "),
+        "{ambiguous}"
+    );
     assert!(
         sandbox
-            .transcript("blob get abc")
-            .contains("4 to 64 lower-case hex digits")
+            .transcript("show blob:ABC")
+            .contains("1 to 64 lower-case hex digits")
     );
 }
 

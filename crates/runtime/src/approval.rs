@@ -9,7 +9,7 @@ use turnkeep_types::Timestamp;
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
 use crate::orchestration::OrchestrationCall;
 use crate::tool::{self, ToolCall};
-use crate::words::{GlobalMode, Scope, Verdict};
+use crate::words::{GlobalMode, ResolvedBy, Scope, Verdict};
 
 /// The characters that chain, substitute or redirect commands in a shell.
 const SHELL_METACHARACTERS: &[char] = &[';', '|', '&', '$', '(', ')', '<', '>', '`', '\n'];
@@ -22,7 +22,7 @@ pub enum ApprovalSubject {
         /// Whether the program can remember a yes for the rest of its session.
         can_allow_always: bool,
     },
-    /// A tool of the daemon, such as `spawn_node`, that runs once it is approved.
+    /// A tool of the server, such as `spawn_node`, that runs once it is approved.
     OrchestrationTool(Box<OrchestrationCall>),
     /// A question to the user. It blocks no node.
     Question {
@@ -61,6 +61,8 @@ pub struct Resolution {
     /// Goes to the model.
     pub reason: Option<String>,
     pub scope: Scope,
+    /// Records of older versions do not have it.
+    pub by: Option<ResolvedBy>,
 }
 
 impl Resolution {
@@ -69,13 +71,14 @@ impl Resolution {
         self.scope != Scope::Once && self.verdict != Verdict::Denied
     }
 
-    /// A denial by the daemon.
+    /// A denial by the server.
     pub fn denied(reason: &str) -> Self {
         Self {
             verdict: Verdict::Denied,
             modified_args: None,
             reason: Some(reason.to_owned()),
             scope: Scope::Once,
+            by: Some(ResolvedBy::Daemon),
         }
     }
 }
@@ -89,8 +92,8 @@ pub struct Rule {
     pub tool: String,
     pub matcher: RuleMatcher,
     pub created_at: Timestamp,
-    /// Whether the approval was given while the run was planning. Other rules hold only while it is
-    /// implementing: what a person allows there is not meant for a phase that changes nothing.
+    /// Whether the approval was given while the run was planning. Rules given during implementation do
+    /// not hold while planning: a planning run must not change files.
     pub holds_in_planning: bool,
 }
 
@@ -131,15 +134,22 @@ fn path_of(args: &Value) -> Option<&str> {
         .and_then(Value::as_str)
 }
 
+/// Whether a call runs a command that a shell takes apart: a chain, a pipe, a substitution or a
+/// redirection.
+pub(crate) fn is_chained(args: &Value) -> bool {
+    command_of(args).is_some_and(|command| command.contains(SHELL_METACHARACTERS))
+}
+
 impl RuleMatcher {
-    /// The matcher for calls like one with these arguments. A command counts up to its first shell
-    /// metacharacter; nothing before it makes no rule. Other calls than commands and files get none
-    /// either: nothing says what a later one would have to share with the approved one.
+    /// The matcher for calls like one with these arguments. A chained command gets none: a rule for its
+    /// beginning would allow other commands than the one that a person approved. Other calls than
+    /// commands and files get none either: nothing says what a later one would have to share with the
+    /// approved one.
     pub fn for_args(args: &Value) -> Option<Self> {
         if let Some(command) = command_of(args) {
-            let plain = command.split(SHELL_METACHARACTERS).next();
-            let prefix = plain.unwrap_or_default().trim().to_owned();
-            return (!prefix.is_empty()).then_some(Self::CommandPrefix(prefix));
+            let prefix = command.trim().to_owned();
+            let makes_rule = !prefix.is_empty() && !is_chained(args);
+            return makes_rule.then_some(Self::CommandPrefix(prefix));
         }
         path_of(args).map(|path| Self::Path(path.to_owned()))
     }
@@ -220,19 +230,21 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_was_chained_gives_a_rule_for_its_first_part_only() {
-        check(
-            &json!({"cmd": "make build && make test"}),
-            &json!({"cmd": "make build"}),
-            true,
-        );
-        check(
-            &json!({"cmd": "make build && make test"}),
-            &json!({"cmd": "make test"}),
-            false,
-        );
-        // Nothing is left before the first metacharacter, so there is nothing to compare.
-        assert_eq!(RuleMatcher::for_args(&json!({"cmd": "$(date)"})), None);
+    fn a_command_that_a_shell_takes_apart_gives_no_rule() {
+        for command in [
+            "make build && make test",
+            "make | tee log",
+            "make > log",
+            "make $(date)",
+            "$(date)",
+            "make\nmake test",
+            "",
+        ] {
+            let args = json!({"cmd": command});
+            assert_eq!(RuleMatcher::for_args(&args), None, "{command}");
+        }
+        let words = json!({"command": ["sh", "-c", "make; make test"]});
+        assert_eq!(RuleMatcher::for_args(&words), None);
     }
 
     #[test]

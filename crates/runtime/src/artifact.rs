@@ -23,6 +23,18 @@ pub struct Artifact {
     pub diff: Option<DiffSummary>,
 }
 
+/// The name of the file that says which files of a turn a person took back.
+pub const REVERT_NAME: &str = "revert.json";
+
+impl Artifact {
+    /// The turn whose files a person took back, and those files.
+    pub fn as_revert(&self) -> Option<(AgentTurnId, &[String])> {
+        let is_revert = self.kind == ArtifactKind::Report && self.name == REVERT_NAME;
+        let diff = self.diff.as_ref().filter(|_| is_revert)?;
+        Some((diff.turn?, &diff.files_changed))
+    }
+}
+
 /// What a diff changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DiffSummary {

@@ -7,7 +7,7 @@ use crate::live::LiveRun;
 use crate::node::{BlockReason, Node};
 use crate::usage::BudgetLevel;
 use crate::waits::list_deadlocks;
-use crate::words::{NodeStatus, RunStatus};
+use crate::words::NodeStatus;
 
 /// The subject of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,8 @@ pub struct AttentionItem {
     pub summary: String,
 }
 
-/// Everything in a run that waits for a person.
+/// Everything in a run that waits for a person. Once a person has seen how it ended, only what needs an
+/// answer is left: a failed node or a used budget of a run that is over holds up nothing.
 pub fn list_attention(run: &LiveRun) -> Vec<AttentionItem> {
     let approvals = run.approvals.values().map(|approval| AttentionItem {
         kind: if approval.blocks_node() {
@@ -53,12 +54,30 @@ pub fn list_attention(run: &LiveRun) -> Vec<AttentionItem> {
         since: approval.created_at,
         summary: approval.context.clone(),
     });
+    let is_over = run.has_ended() && run.is_end_seen;
     let nodes = run.nodes().flat_map(items_of_node);
+    let nodes = nodes.filter(|item| !is_over || needs_answer(&item.kind));
     // A stable order for equal times: approvals first, because an agent waits for them.
     let of_run = deadlock_items(run).into_iter().chain(items_of_run(run));
+    let of_run = of_run.filter(|_| !is_over);
     let mut items: Vec<AttentionItem> = approvals.chain(nodes).chain(of_run).collect();
     items.sort_by_key(|item| item.since);
     items
+}
+
+/// Whether only a decision of a person ends it.
+fn needs_answer(kind: &AttentionKind) -> bool {
+    match kind {
+        AttentionKind::Approval(_) | AttentionKind::Question(_) | AttentionKind::Violation(_) => {
+            true
+        }
+        AttentionKind::Stall
+        | AttentionKind::Deadlock
+        | AttentionKind::Held
+        | AttentionKind::Failure(_)
+        | AttentionKind::Budget(_)
+        | AttentionKind::Finished => false,
+    }
 }
 
 fn items_of_node(node: &Node) -> Vec<AttentionItem> {
@@ -149,8 +168,7 @@ fn items_of_run(run: &LiveRun) -> Vec<AttentionItem> {
     };
     let budget = budget_item(run.budget_level(), run.budget_low_since)
         .map(|budget| item(budget.kind, budget.since, budget.text.to_owned()));
-    let has_ended = matches!(run.status, RunStatus::Completed | RunStatus::Failed);
-    let finished = has_ended.then(|| {
+    let finished = run.has_ended().then(|| {
         let summary = format!("the run is {}", run.status);
         item(AttentionKind::Finished, run.status_since, summary)
     });

@@ -49,7 +49,8 @@ pub use actions::{
 };
 pub use approvals::{
     Permission, PermissionAnswer, WithdrawnPermission, ask_permission, check_changed_args,
-    delete_rule, resolve, resolve_and_interrupt, withdraw_permission,
+    delete_rule, possible_scopes, resolve, resolve_and_interrupt, takes_changed_args,
+    withdraw_permission,
 };
 pub use chat::{CHAT_BYTES_MAX, Chat, chat};
 pub use clock::{next_deadline, pass_time};
@@ -59,12 +60,12 @@ pub use graph::{
     EdgeRequest, NodeRequest, add_node, change_node, connect, delete_node, disconnect,
 };
 pub use handoffs::{Handoff, send_handoff};
-pub use notes::note_node;
+pub use notes::{TurnReverted, note_node, note_revert};
 pub use output::{Output, add_idle_output, add_output};
 pub use prepare::send_prompt;
 pub use runs::{
-    LostChanges, Restart, RunChange, change_run, create_run, delete_run, note_answer, note_request,
-    restart,
+    LostChanges, Restart, RunChange, change_run, create_run, delete_run, dismiss_end, note_answer,
+    note_request, restart,
 };
 pub use schedule::{set_branch, waits_for_capacity};
 pub use tools::{ToolAnswer, ToolRequest, call_tool, deliver_outcome};

@@ -57,6 +57,8 @@ pub enum Fact {
         /// Why, if it is paused now.
         paused_reason: Option<PausedReason>,
     },
+    /// A person has seen how the run ended, so it does not wait for them any more.
+    EndSeen,
     /// It went on to another phase.
     PhaseChanged(Phase),
     /// The node says that the run has reached its goal.
@@ -124,6 +126,9 @@ pub enum Fact {
     },
     /// An edge was created.
     EdgeCreated(Edge),
+    /// A person changed the properties of an edge. The event has the whole edge, and clients get it as
+    /// they get a new one: it takes the place of the edge with its id.
+    EdgeChanged(Edge),
     /// An edge was deleted.
     EdgeDeleted(EdgeId),
     /// An envelope was put into an inbox.
@@ -344,6 +349,7 @@ impl Fact {
             Self::RunCreated(_)
             | Self::RunConfigured(_)
             | Self::RunStatusChanged { .. }
+            | Self::EndSeen
             | Self::RuleAdded(_)
             | Self::RuleDeleted(_)
             | Self::RequestNoted => "run.patch",
@@ -359,7 +365,7 @@ impl Fact {
             }
             Self::NodeLogged(_) => "node.log",
             Self::NodeDeleted { .. } => "node.deleted",
-            Self::EdgeCreated(_) => "edge.created",
+            Self::EdgeCreated(_) | Self::EdgeChanged(_) => "edge.created",
             Self::EdgeDeleted(_) => "edge.deleted",
             Self::EnvelopeSent(_) => "handoff.sent",
             Self::EnvelopeHeld { .. } => "handoff.held",

@@ -76,7 +76,7 @@ fn find_input_hold(run: &LiveRun, node: &Node, now: Timestamp) -> Option<Hold> {
     if node.inputs_held {
         return Some(Hold::Interrupted);
     }
-    // A person never waits for other agents, and neither does a note of the daemon.
+    // A person never waits for other agents, and neither does a note of the server.
     let has_message = |input: &Input| matches!(input, Input::Message(_));
     if node.inbox.inputs().iter().any(has_message) {
         return None;

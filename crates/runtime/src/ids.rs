@@ -109,7 +109,7 @@ uuid_type! {
     VerificationId
 }
 uuid_type! {
-    /// A message to a node from a person or from the daemon.
+    /// A message to a node from a person or from the server.
     MessageId
 }
 uuid_type! {

@@ -1,4 +1,4 @@
-//! What a node is given to work on: messages of people and of the daemon, and envelopes of other
+//! What a node is given to work on: messages of people and of the server, and envelopes of other
 //! nodes.
 //!
 //! An input waits in the inbox of its node until a turn consumes it. It is consumed exactly once:
@@ -18,7 +18,7 @@ use crate::words::{Expectation, MessageRole};
 pub struct Message {
     pub id: MessageId,
     pub node: NodeId,
-    /// A person, or the daemon. Agents speak through envelopes.
+    /// A person, or the server. Agents speak through envelopes.
     pub role: MessageRole,
     pub content: String,
     /// Whether it interrupts an open turn, and comes first in the next one.
@@ -34,14 +34,14 @@ pub const CLAIM_AGAIN_NOTE: &str =
     "The verification of your claim was interrupted. Call complete_run again.";
 
 impl Message {
-    /// Whether the daemon says only what it says itself. Other notes report what commands printed or
+    /// Whether the server says only what it says itself. Other notes report what commands printed or
     /// what others wrote.
     pub fn is_in_own_words(&self) -> bool {
         self.role == MessageRole::System
             && [CONTINUE_NOTE, CLAIM_AGAIN_NOTE].contains(&self.content.as_str())
     }
 
-    /// Whether the daemon asks the agent to continue a turn.
+    /// Whether the server asks the agent to continue a turn.
     pub fn asks_to_continue(&self) -> bool {
         self.role == MessageRole::System && self.content == CONTINUE_NOTE
     }
@@ -63,8 +63,15 @@ pub struct Envelope {
     pub reply_to: Option<EnvelopeId>,
     /// The context pack that the receiver gets before its task.
     pub context_pack: Option<ArtifactId>,
-    /// Whether the daemon wrote it in the sender's place.
+    /// Whether the server wrote it in the sender's place.
     pub synthesized: bool,
+}
+
+impl Envelope {
+    /// Whether the daemon wrote it for itself, and not as a reply in the sender's place.
+    pub fn is_note(&self) -> bool {
+        self.synthesized && self.reply_to.is_none()
+    }
 }
 
 /// Whether the work behind an envelope succeeded.
@@ -146,7 +153,7 @@ impl Input {
         matches!(self, Self::Message(message) if message.role == MessageRole::User)
     }
 
-    /// Whether the daemon asks the agent to continue a turn.
+    /// Whether the server asks the agent to continue a turn.
     pub fn asks_to_continue(&self) -> bool {
         matches!(self, Self::Message(message) if message.asks_to_continue())
     }

@@ -6,7 +6,8 @@
 //! only then carries out the effects.
 //!
 //! Nothing here does I/O, reads a clock or draws a random number: the server passes in the time and
-//! the seed of the ids.
+//! the seed of the ids. A command that is not allowed is a [`rejection::Rejection`] and leaves no
+//! event.
 
 #![expect(
     missing_docs,

@@ -41,6 +41,8 @@ pub struct LiveRun {
     /// Since when it has this status.
     pub status_since: Timestamp,
     pub paused_reason: Option<PausedReason>,
+    /// Whether a person has seen how the run ended. A run that goes on may end again.
+    pub is_end_seen: bool,
     pub phase: Phase,
     /// The verification of the run that is under way.
     pub verification: Option<Verification>,
@@ -85,6 +87,7 @@ impl LiveRun {
             status: RunStatus::Queued,
             status_since: Timestamp(0),
             paused_reason: None,
+            is_end_seen: false,
             phase: Phase::Boot,
             verification: None,
             gates: BTreeMap::new(),
@@ -112,6 +115,11 @@ impl LiveRun {
     pub fn holds_reply(&self, from: NodeId, to: NodeId) -> bool {
         let mut held = self.gates.values().map(|held| &held.envelope);
         held.any(|held| held.from == from && held.to == to && held.reply_to.is_some())
+    }
+
+    /// Whether it is completed or has failed.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.status, RunStatus::Completed | RunStatus::Failed)
     }
 
     /// How much of the run's budget is used.
@@ -153,6 +161,7 @@ impl LiveRun {
                 status,
                 paused_reason,
             } => self.change_status(event.at, *status, *paused_reason),
+            Fact::EndSeen => self.is_end_seen = true,
             Fact::PhaseChanged(phase) => self.change_phase(*phase),
             Fact::CompletionClaimed { summary, .. } => self.claim(event, summary),
             Fact::VerificationStarted { verification, tool } => {
@@ -173,7 +182,9 @@ impl LiveRun {
             Fact::NodeProgressed { summary, .. } => self.set_summary(event, summary),
             Fact::SilenceNoticed => self.note_silence(event),
             Fact::NodeDeleted { .. } => self.delete_node(event),
-            Fact::EdgeCreated(edge) => drop(self.edges.insert(edge.id, edge.clone())),
+            Fact::EdgeCreated(edge) | Fact::EdgeChanged(edge) => {
+                drop(self.edges.insert(edge.id, edge.clone()));
+            }
             Fact::EdgeDeleted(edge) => drop(self.edges.remove(edge)),
             Fact::EnvelopeSent(envelope) => self.send_envelope(event, envelope),
             Fact::EnvelopeHeld { envelope, tool } => self.hold_envelope(event, envelope, *tool),
@@ -232,6 +243,7 @@ impl LiveRun {
         self.status = status;
         self.status_since = at;
         self.paused_reason = paused_reason;
+        self.is_end_seen = false;
     }
 
     fn change_phase(&mut self, phase: Phase) {
@@ -305,6 +317,7 @@ impl LiveRun {
         };
         let read = open.consumed.iter().filter_map(Input::as_envelope);
         let is_answered = |question: &&Envelope| {
+            // A question that a later turn reads again is answered then.
             let is_requeued = requeued.contains(&InputId::Envelope(question.id));
             open.sent_to.contains(&question.from) && !is_requeued
         };
@@ -366,7 +379,7 @@ impl LiveRun {
                 sender.unanswered.insert(envelope.id);
                 sender.awaited_replies.insert(envelope.id);
             }
-            if let Some(turn) = &mut sender.turn {
+            if let Some(turn) = sender.turn.as_mut().filter(|_| !envelope.is_note()) {
                 turn.progress.sent_envelope = true;
                 if Some(turn.id) == event.turn {
                     turn.sent_to.insert(envelope.to);
@@ -417,8 +430,8 @@ impl LiveRun {
         }
     }
 
-    /// Every turn makes prompts, a diff and a log of what its program printed, and a long output makes
-    /// another log; anything else is the agent's own work.
+    /// Notes whether an artifact is progress. The server makes prompts, diffs and logs for any turn;
+    /// all other kinds are the agent's own work.
     fn note_artifact(&mut self, event: &Event, artifact: &Artifact) {
         let Some(turn) = self.turn_mut(event) else {
             return;

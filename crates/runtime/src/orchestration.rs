@@ -1,4 +1,4 @@
-//! The tools that the daemon gives to agents.
+//! The tools that the server gives to agents.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::input::EnvelopeStatus;
 use crate::node::NodeSettings;
 use crate::words::{EdgeKind, Expectation};
 
-/// A call of one of the daemon's own tools, with checked arguments.
+/// A call of one of the server's own tools, with checked arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OrchestrationCall {
     /// Adds a node.

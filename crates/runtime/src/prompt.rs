@@ -26,7 +26,7 @@ pub struct PromptSources {
     pub role: String,
     /// Whether the program's sessions can be continued.
     pub resumes: bool,
-    /// How the program calls the tools of the daemon.
+    /// How the program calls the tools of the server.
     pub tool_calling: ToolCalling,
     /// The last turns of the transcript, for a session that was lost.
     pub recap: Option<String>,
@@ -134,7 +134,7 @@ fn mode_block(node: &Node, turn: &OpenTurn) -> String {
 }
 
 fn task_block(run: &LiveRun, node: &Node, turn: &OpenTurn, sources: &PromptSources) -> String {
-    // Ids and the goal in every prompt: a program may have compressed what it was told before.
+    // Ids and the goal in every prompt: the program may have summarized earlier prompts.
     let mut text = format!(
         "You are node {} ({}) of run {}.\n",
         node.id,

@@ -30,11 +30,19 @@ use crate::fact::Event;
 pub const EVENT_TYPE: &str = "turnkeep.run.Event";
 const EVENT_VERSION: u32 = 1;
 
-/// The bundles that describe events, in publishing order.
-pub const BUNDLES: [RecordBundle; 1] = [RecordBundle {
-    id: "turnkeep.run#1",
-    json: include_str!("record/bundle.json"),
-}];
+/// The bundles that describe events, in publishing order. A published bundle never changes, so a
+/// record that gains a field gets a new version in a new bundle.
+pub const BUNDLES: [RecordBundle; 2] = [
+    RecordBundle {
+        id: "turnkeep.run#1",
+        json: include_str!("record/bundle.json"),
+    },
+    // Resolutions say who gave them.
+    RecordBundle {
+        id: "turnkeep.run#2",
+        json: include_str!("record/bundle-2.json"),
+    },
+];
 
 /// The declared type of an event.
 pub fn event_type() -> TypeRef {

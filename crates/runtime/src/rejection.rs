@@ -2,7 +2,7 @@
 
 use crate::approval::Resolution;
 use crate::ids::{AgentTurnId, ApprovalId, ArtifactId, EdgeId, EnvelopeId, NodeId, RuleId};
-use crate::words::RunStatus;
+use crate::words::{ResolvedBy, RunStatus};
 
 /// A refusal. The server gives each its status code.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -26,11 +26,17 @@ pub enum Rejection {
     #[error("no artifact has the id {0}")]
     UnknownArtifact(ArtifactId),
     /// The approval was answered before; the first answer counts.
-    #[error("the approval was {} already", .0.verdict)]
+    #[error("the approval was {} already{}", .0.verdict, words_of_resolver(.0))]
     AlreadyResolved(Box<Resolution>),
     /// `modified` needs the new arguments.
     #[error("`modified` needs `modifiedArgs`, a JSON object")]
     NoModifiedArgs,
+    /// Other arguments were sent with an answer that does not use them.
+    #[error("`modifiedArgs` are used with the status `modified` only")]
+    UnusedModifiedArgs,
+    /// The answer to a question has no text.
+    #[error("this is a question: `modifiedArgs` needs `answer`")]
+    NoAnswer,
     /// The program cannot take other arguments.
     #[error("{0} cannot take other arguments: deny the call and say what to do instead")]
     CannotModify(String),
@@ -40,6 +46,12 @@ pub enum Rejection {
         /// What is possible.
         instead: &'static str,
     },
+    /// No rule may be made of a command that a shell takes apart.
+    #[error(
+        "no rule can be made of a command with ; | & $ ( ) < > a backtick or a line break: approve it \
+         once"
+    )]
+    ChainedCommand,
     /// The run cannot go from its status to the wanted one.
     #[error("a run that is {from} cannot become {to}")]
     IllegalMove {
@@ -48,6 +60,9 @@ pub enum Rejection {
         /// The wanted status.
         to: RunStatus,
     },
+    /// The run goes on, and only the end of a run can be dismissed.
+    #[error("the run has not ended, so there is nothing to dismiss")]
+    NotEnded,
     /// The run has no node to talk to.
     #[error("the run has no node: add one, or create the run with a team")]
     NoNodes,
@@ -141,4 +156,15 @@ pub enum Rejection {
     /// The run cannot be completed now.
     #[error("the run cannot be completed: {}", .0.join("; "))]
     NotComplete(Vec<String>),
+}
+
+/// Where an earlier answer came from, as the end of a sentence.
+fn words_of_resolver(earlier: &Resolution) -> &'static str {
+    match earlier.by {
+        Some(ResolvedBy::Web) => ", in the web UI",
+        Some(ResolvedBy::CommandLine) => ", on the command line",
+        Some(ResolvedBy::Api) => ", over the API",
+        Some(ResolvedBy::Daemon) => ", by Turnkeep itself",
+        None => "",
+    }
 }

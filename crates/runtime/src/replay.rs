@@ -33,7 +33,7 @@ pub struct CallMemory {
     calls: Vec<RememberedCall>,
 }
 
-/// A call of a tool of the daemon.
+/// A call of a tool of the server.
 #[derive(Debug, Clone, PartialEq)]
 struct RememberedCall {
     tool: ToolId,
@@ -64,6 +64,7 @@ impl CallMemory {
         let is_task = |input: &&Input| !input.asks_to_continue();
         let ids: BTreeSet<InputId> = read.iter().filter(is_task).map(Input::id).collect();
         let repeats = !self.inputs.is_disjoint(&ids);
+        // The agent begins its work anew, so each remembered call may be repeated once more.
         if repeats {
             for call in &mut self.calls {
                 call.is_made = false;
@@ -152,6 +153,7 @@ fn sign(name: &str, args: &Value) -> Option<BlobHash> {
     let mut text = String::from(name);
     match args {
         Value::Object(fields) => {
+            // An agent that repeats its work makes up another request id.
             let kept = fields.iter().filter(|(name, _)| *name != REQUEST_ID);
             let kept: Value = Value::Object(kept.map(|(k, v)| (k.clone(), v.clone())).collect());
             push_sorted(&kept, &mut text);

@@ -1,4 +1,5 @@
-//! Requests that a caller may repeat: the idempotency key, what it was given for, and what it made.
+//! Requests that a caller may repeat: the idempotency key, the fingerprint of the request, and the id
+//! of the thing that it created.
 //!
 //! The key is part of the first event that a request caused, so it is kept as long as the run. A
 //! request that changed nothing leaves an event for its key alone. Worked example: `POST …/nodes` with

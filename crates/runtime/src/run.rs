@@ -102,11 +102,15 @@ pub struct Archive {
     artifacts: HashMap<ArtifactId, Arc<Artifact>>,
     diff_of_turn: HashMap<AgentTurnId, ArtifactId>,
     conflicts: HashMap<AgentTurnId, TurnConflicts>,
+    /// The files of turns that a person took back.
+    reverted: HashMap<AgentTurnId, BTreeSet<String>>,
     resolutions: HashMap<ApprovalId, Resolution>,
     requests: HashMap<String, KeyedRequest>,
     /// The numbers of the events that put inputs into inboxes.
     inputs: HashMap<InputId, u64>,
     turns: HashMap<AgentTurnId, TurnTrace>,
+    /// The turns of each node with the numbers of their first events, in their order.
+    turns_of_node: HashMap<NodeId, Vec<(u64, AgentTurnId)>>,
     turn_of_artifact: HashMap<ArtifactId, AgentTurnId>,
     /// All nodes that there ever were, as they were added.
     nodes: HashMap<NodeId, Arc<NewNode>>,
@@ -205,6 +209,8 @@ impl Archive {
                 prompt: None,
             };
             self.turns.insert(turn, trace);
+            let of_node = self.turns_of_node.entry(node).or_default();
+            of_node.push((event.seq, turn));
         }
     }
 
@@ -221,6 +227,10 @@ impl Archive {
         if let Some(turn) = turn.filter(|_| artifact.kind == ArtifactKind::Diff) {
             self.diff_of_turn.insert(turn, artifact.id);
             self.add_conflicts(turn, artifact);
+        }
+        if let Some((turn, files)) = artifact.as_revert() {
+            let known = self.reverted.entry(turn).or_default();
+            known.extend(files.iter().cloned());
         }
         self.artifacts
             .insert(artifact.id, Arc::new(artifact.clone()));
@@ -242,6 +252,12 @@ impl Archive {
                 nodes.insert(other);
             }
         }
+    }
+
+    /// Whether a person took this file of a turn back.
+    pub fn was_reverted(&self, turn: AgentTurnId, file: &str) -> bool {
+        let files = self.reverted.get(&turn);
+        files.is_some_and(|files| files.contains(file))
     }
 
     /// The conflicts of a turn with others.
@@ -290,6 +306,14 @@ impl Archive {
     /// Where the log has a turn.
     pub fn turn(&self, turn: AgentTurnId) -> Option<TurnTrace> {
         self.turns.get(&turn).copied()
+    }
+
+    /// The newest turn of a node that had begun before the event of this number.
+    pub fn turn_before(&self, node: NodeId, seq: u64) -> Option<AgentTurnId> {
+        let turns = self.turns_of_node.get(&node)?;
+        let begun = turns.partition_point(|(started, _)| *started < seq);
+        let (_, newest) = turns.get(begun.checked_sub(1)?)?;
+        Some(*newest)
     }
 
     /// The number of the event that put an input into an inbox.

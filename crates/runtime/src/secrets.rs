@@ -25,7 +25,7 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Collects the values that are secrets. Short values, paths and plain words are none: masking
+    /// Collects the values that are secrets. Short values, paths and plain words do not count: masking
     /// `production` or the home directory would only make texts unreadable. Each line of a value counts
     /// by itself, too: a program's output is read and recorded by lines.
     pub fn new(values: impl IntoIterator<Item = String>) -> Self {
@@ -84,6 +84,7 @@ impl Secrets {
     /// How many bytes at the end of a text may be the beginning of a secret. Text that arrives in
     /// pieces is recorded without them, so that no secret is recorded in two pieces.
     pub fn unfinished_bytes(&self, text: &str) -> usize {
+        // With the secret `key-123`, the text `the key` may go on with `-123`: 3 bytes wait.
         let of_secret = |secret: &String| {
             let ends = secret.char_indices().map(|(end, _)| end).skip(1);
             let unfinished = ends.filter(|end| {
@@ -116,7 +117,7 @@ impl Secrets {
             let known = blobs.iter().find(|(of, _)| of == hash);
             known.map(|(_, masked)| masked.clone())
         };
-        // It fails only if a secret is a word of the record itself, and then it is none.
+        // Decoding fails only if a "secret" is a word of the record format, which is no secret.
         record::decode(&masked_payload, &find_blob).unwrap_or(event)
     }
 }

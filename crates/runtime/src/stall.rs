@@ -23,8 +23,8 @@ const TURNS_NAMED_MAX: usize = 16;
 const SUMMARIES_MAX: usize = 3;
 /// Shorter runs of hex letters may be words, such as `deed`.
 const HEX_DIGITS_MIN: usize = 7;
-/// So much of a call's arguments is compared. Enough for every command; a file that a call writes
-/// shows in the diff.
+/// How much of a call's arguments is compared. It is enough for every command. The rest of a longer
+/// argument is usually the content of a file, which the comparison of diffs covers.
 const COMPARED_ARGS_BYTES: usize = 4 << 10;
 
 /// What a completed turn did, reduced to what is compared.
@@ -114,7 +114,7 @@ pub struct StallHistory {
     pub verification_failures: Streak,
     /// Turns that sent the same to a receiver.
     pub envelopes: BTreeMap<NodeId, Streak>,
-    /// The hash of what the open turn has sent to each receiver so far.
+    /// For each receiver, the hash of the messages that the open turn has sent so far.
     pub sent: BTreeMap<NodeId, BlobHash>,
     /// Automatic turns in a row that did nothing.
     pub idle_auto_turns: Vec<AgentTurnId>,
@@ -172,7 +172,7 @@ impl StallHistory {
     }
 
     /// Adds an envelope that the node sends in its open turn. `diff` is the hash of the changes that
-    /// the daemon has attached to a reply in the node's place: equal words about other changes are
+    /// the server has attached to a reply in the node's place: equal words about other changes are
     /// another reply.
     pub fn add_envelope(&mut self, envelope: &Envelope, diff: Option<BlobHash>) {
         let hash = sign_envelope(envelope, diff);

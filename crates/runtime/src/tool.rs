@@ -52,6 +52,7 @@ impl ToolCall {
         let kind = args.get(KIND_KEY).and_then(Value::as_str);
         let writes = match kind {
             Some(kind) => matches!(kind, "edit" | "delete" | "move"),
+            // A call that has a path and brings no text only reads the file.
             None => CONTENT_KEYS.iter().any(|key| args.get(key).is_some()),
         };
         if !writes {

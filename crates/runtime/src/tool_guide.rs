@@ -1,4 +1,4 @@
-//! How an agent calls the tools of the daemon.
+//! How an agent calls the tools of the server.
 //!
 //! An MCP client shows its model the tools with their arguments. Programs without MCP call tools by
 //! lines of text, and their agents know nothing but the prompt. So the prompt has the form of a call,
@@ -26,7 +26,7 @@ pub enum ToolCalling {
     McpOrLines,
 }
 
-/// A tool of the daemon, for an agent that calls it by a line.
+/// A tool of the server, for an agent that calls it by a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ToolGuide {
     pub name: &'static str,

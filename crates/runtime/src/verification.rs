@@ -1,4 +1,4 @@
-//! What the daemon verifies: a claim that the run has reached its goal, the run on request, or the
+//! What the server verifies: a claim that the run has reached its goal, the run on request, or the
 //! work behind an envelope at the gate of an edge.
 //!
 //! At most one verification of the run is under way; it is the phase VERIFY. Any number of envelopes
@@ -34,7 +34,7 @@ pub struct HeldEnvelope {
     pub since: Timestamp,
     /// The turn in which it was made.
     pub turn: Option<AgentTurnId>,
-    /// The call that waits for it; `None` if the daemon or a person sent it.
+    /// The call that waits for it; `None` if the server or a person sent it.
     pub call: Option<CallPlace>,
 }
 

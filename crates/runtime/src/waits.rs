@@ -12,12 +12,12 @@ use turnkeep_types::Timestamp;
 
 use crate::decide::Capacity;
 use crate::hold::{Hold, find_hold};
-use crate::ids::{ApprovalId, EnvelopeId, NodeId};
+use crate::ids::{AgentTurnId, ApprovalId, EnvelopeId, NodeId};
 use crate::input::InputId;
 use crate::live::LiveRun;
 use crate::node::{BlockReason, Node};
 use crate::turn::TurnStage;
-use crate::words::{PausedReason, RunStatus};
+use crate::words::{NodeStatus, PausedReason, RunStatus};
 
 /// Who can end a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub enum Owner {
     Node(NodeId),
     /// The program behind a node, or its provider.
     Program(String),
-    /// The daemon itself, which is at work or waits for a time to come.
+    /// The server itself, which is at work or waits for a time to come.
     Daemon,
 }
 
@@ -60,6 +60,13 @@ pub enum WaitReason {
     Question(ApprovalId),
     /// The node goes in circles.
     Stall,
+    /// The last turn of the node failed. A retry or a message lets it go on.
+    Failure {
+        /// The failed turn.
+        turn: AgentTurnId,
+        /// Why it failed, in words.
+        text: String,
+    },
     /// A person must decide about files that the node may not write.
     Violation(BTreeSet<String>),
     /// Another node owes a reply.
@@ -232,13 +239,10 @@ fn wait_for_turn(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<
     let since = node.inbox.oldest().unwrap_or(node.status_since);
     let (reason, owner) = match hold {
         // The run as a whole says so already.
-        Hold::RunStopped | Hold::TurnOpen | Hold::Blocked => return Vec::new(),
+        Hold::RunStopped => return wait_for_retry(run, node).into_iter().collect(),
+        Hold::TurnOpen | Hold::Blocked => return Vec::new(),
         Hold::AwaitsReplies(questions) => return waits_for_replies(run, node, &questions, since),
-        // It has asked others, and goes on when one of them replies.
-        Hold::NoInput if !node.unanswered.is_empty() => {
-            return waits_for_replies(run, node, &node.unanswered, since);
-        }
-        Hold::NoInput => (WaitReason::NoInput, Owner::Person),
+        Hold::NoInput => return wait_for_input(run, node, since),
         Hold::Interrupted => (WaitReason::Held(hold), Owner::Person),
         Hold::RetryAt(_) | Hold::ProgramParked | Hold::ProgramFull => {
             (WaitReason::Held(hold), program())
@@ -251,6 +255,32 @@ fn wait_for_turn(run: &LiveRun, node: &Node, now: Timestamp, capacity: Capacity<
         since,
         ..wait_of(node, reason, owner)
     }]
+}
+
+/// What a node with an empty inbox waits for.
+fn wait_for_input(run: &LiveRun, node: &Node, since: Timestamp) -> Vec<Wait> {
+    // If it has asked others, it goes on when one of them replies, also after a failure.
+    let replies = waits_for_replies(run, node, &node.unanswered, since);
+    let waits: Vec<Wait> = wait_for_retry(run, node)
+        .into_iter()
+        .chain(replies)
+        .collect();
+    if waits.is_empty() {
+        let idle = wait_of(node, WaitReason::NoInput, Owner::Person);
+        return vec![Wait { since, ..idle }];
+    }
+    waits
+}
+
+/// The wait of a node whose last turn failed. In a completed run nothing is left to try again.
+fn wait_for_retry(run: &LiveRun, node: &Node) -> Option<Wait> {
+    let has_failed = node.status == NodeStatus::Failed && run.status != RunStatus::Completed;
+    let failed = node.last_turn.as_ref().filter(|_| has_failed)?;
+    let reason = WaitReason::Failure {
+        turn: failed.id,
+        text: node.summary.clone(),
+    };
+    Some(wait_of(node, reason, Owner::Person))
 }
 
 fn waits_for_replies(
@@ -278,7 +308,7 @@ fn find_holder(run: &LiveRun, envelope: EnvelopeId) -> Option<NodeId> {
         let mut inputs = node.inbox.inputs().iter().chain(in_turn);
         inputs.any(|input| input.id() == id) || node.owed.iter().any(|owed| owed.id == envelope)
     };
-    // A reply at a gate is the daemon's to deliver.
+    // A reply at a gate is the server's to deliver.
     if run.holds_reply_to(envelope) {
         return None;
     }
@@ -328,6 +358,7 @@ fn find_circle_through(
     let mut reached_from: BTreeMap<NodeId, NodeId> = BTreeMap::new();
     let mut waiting = VecDeque::from([start]);
     while let Some(node) = waiting.pop_front() {
+        // The first way that comes back is a shortest one, because all ways grow by one step at a time.
         for next in next_of(node) {
             if next == start {
                 return Some(walk_back(&reached_from, node));

@@ -110,7 +110,7 @@ word_set! {
         Stall = "stall",
         /// The budget is used up.
         Budget = "budget",
-        /// The daemon was restarted.
+        /// The server was restarted.
         DaemonRestart = "daemon-restart",
     }
 }
@@ -185,7 +185,7 @@ word_set! {
         User = "user",
         /// An agent.
         Assistant = "assistant",
-        /// The daemon.
+        /// The server.
         System = "system",
     }
 }
@@ -215,6 +215,20 @@ word_set! {
         Denied = "denied",
         /// Yes, with other arguments.
         Modified = "modified",
+    }
+}
+word_set! {
+    /// Who resolved an approval. A server has one owner, so for a person the word is the place where
+    /// the owner answered.
+    ResolvedBy {
+        /// The owner, in the web UI.
+        Web = "web",
+        /// The owner, on the command line.
+        CommandLine = "command-line",
+        /// A program with the owner's token.
+        Api = "api",
+        /// The server, because an answer came too late or could reach no one. The reason says why.
+        Daemon = "daemon",
     }
 }
 word_set! {

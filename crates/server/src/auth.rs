@@ -227,6 +227,8 @@ impl Gate {
         head: &RequestHead<'_>,
         local: IpAddr,
     ) -> Result<Admission, Denied> {
+        // Host first: after DNS rebinding a foreign page has our address, and its origin equals its
+        // host. Only the name in Host gives it away.
         let host = head.host.ok_or(Denied::NoHost)?;
         if !self.is_our_host(host, local) {
             return Err(Denied::Host(host.to_owned()));
@@ -273,6 +275,8 @@ impl Gate {
             .strip_prefix('[')
             .and_then(|rest| rest.strip_suffix(']'))
             .unwrap_or(name);
+        // A server that listens on all addresses is reached under each of them, so the address of this
+        // connection counts too. `::ffff:127.0.0.1` and `127.0.0.1` are the same.
         let ip = literal.parse::<IpAddr>().map(|ip| ip.to_canonical());
         ip.is_ok_and(|ip| ip == self.listen_ip.to_canonical() || ip == local.to_canonical())
     }

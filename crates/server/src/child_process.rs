@@ -288,8 +288,9 @@ impl ErrorPipe {
             });
         }
         let (reader, writer) = std::io::pipe()?;
-        // The shell must inherit it. Another process that starts at this moment may get it too, so
-        // nobody waits for the end of this pipe.
+        // The shell must inherit the writing end, so it is not close-on-exec. Another process that
+        // starts at this moment may inherit it too and keep it open. Readers of this pipe must
+        // therefore not wait for its end.
         rustix::io::fcntl_setfd(&writer, rustix::io::FdFlags::empty())?;
         Ok(Self {
             path: format!("/dev/fd/{}", writer.as_raw_fd()),

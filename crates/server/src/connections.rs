@@ -50,6 +50,7 @@ pub(crate) fn raise_file_limit() -> usize {
         limit = getrlimit(Resource::Nofile);
     }
     let files = limit.current.unwrap_or(CONNECTIONS_MAX);
+    // A very low limit still allows a few connections; an append may then fail for want of a file.
     let connections = files
         .saturating_sub(FILES_KEPT_BACK)
         .clamp(16, CONNECTIONS_MAX);

@@ -111,7 +111,7 @@ impl<L: RecordLog> DurableState<L> {
         WriteGuard(self.log.lock().await)
     }
 
-    /// The right to write, if nobody has it now.
+    /// Takes the right to write, unless another task holds it.
     pub(crate) fn try_lock_for_writing(&self) -> Option<WriteGuard<'_, L>> {
         Some(WriteGuard(self.log.try_lock().ok()?))
     }

@@ -8,6 +8,7 @@ pub(crate) const NESTING_MAX: usize = 128;
 /// How deep brackets nest outside of strings, in bytes that may be JSON.
 pub(crate) fn nesting(bytes: &[u8]) -> u64 {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_u64, 0, false, false);
+    // The bytes may be no JSON. Then the depth means nothing, and the parser rejects them anyway.
     for byte in bytes {
         match (byte, in_string) {
             (_, true) if escaped => escaped = false,

@@ -41,6 +41,7 @@ use crate::convert::Policy;
 use crate::guarded_store::{GuardedParts, GuardedStore};
 use crate::handle::StoreHandle;
 use crate::http;
+use crate::http::once::RecentAnswers;
 use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
@@ -111,7 +112,8 @@ pub async fn serve(
         http: http.addr,
     };
     let shared = build_shared(config, store, clock, addrs)?;
-    // Before the first request: nobody may see a turn as open whose program is gone.
+    // Before the first request: this closes the turns whose programs died with the last server, and
+    // a client must never see one of them as open.
     let scheme = if shared.config.tls.is_some() {
         "https"
     } else {
@@ -224,6 +226,7 @@ pub(crate) fn build_shared(
         workers,
         exports: Arc::new(Semaphore::new(http::EXPORTS_MAX)),
         broker: SetOnce::new(),
+        recent_answers: RecentAnswers::default(),
         demo: SetOnce::new(),
         tasks,
         stopping,

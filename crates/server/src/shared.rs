@@ -18,6 +18,7 @@ use crate::connections::Connections;
 use crate::convert::Policy;
 use crate::error::ApiError;
 use crate::guarded_store::GuardedStore;
+use crate::http::once::RecentAnswers;
 use crate::ledger::Worlds;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
@@ -52,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) exports: Arc<Semaphore>,
     /// The broker in this process, once there is one.
     pub(crate) broker: SetOnce<InProcessBroker>,
+    /// The answers to requests that clients may repeat.
+    pub(crate) recent_answers: RecentAnswers,
     /// The things of a demo, once it is filled; `None` inside if that failed.
     pub(crate) demo: SetOnce<Option<json::Demo>>,
     /// Every task that serves a connection or feeds a response. Shutdown waits for them.

@@ -38,6 +38,8 @@ impl ToolRate {
     fn check_and(&self, token: TokenId, count: impl FnOnce(&mut Window)) -> Result<(), ApiError> {
         let now = Instant::now();
         let mut windows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // An old window says nothing any more. They are dropped all at once, when there are many, so
+        // that a call does not usually pay for it.
         if windows.len() >= TOKENS_MAX {
             windows.retain(|_, window| now.duration_since(window.began) < WINDOW);
         }

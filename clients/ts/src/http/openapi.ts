@@ -298,6 +298,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{run_id}/dismiss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Takes the end of a run off the list of what waits for a person. The run stays as it is. */
+        post: operations["runs_dismiss"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/runs/{run_id}/edges": {
         parameters: {
             query?: never;
@@ -307,7 +324,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Connects two nodes. The same edge again is the one that exists. */
+        /**
+         * Connects two nodes. The same edge again is the one that exists, with the label, the direction and the
+         *     gate that the request names.
+         */
         post: operations["edges_create"];
         delete?: never;
         options?: never;
@@ -1594,7 +1614,11 @@ export interface components {
         /** @description An approval and its run. */
         ApprovalOfRun: {
             approval: components["schemas"]["ApprovalView"];
+            /** @description Whether the answer may bring other arguments. */
+            canEdit?: boolean | null;
             runId: components["schemas"]["Uuid"];
+            /** @description How long a yes to the call as it is may hold. */
+            scopes?: components["schemas"]["Scope"][] | null;
         };
         /** @description An approval that is resolved. */
         ApprovalResolvedAnswer: {
@@ -1655,7 +1679,7 @@ export interface components {
          * @description What a person can do about an item that waits for them.
          * @enum {string}
          */
-        AttentionAction: "approve" | "deny" | "answer" | "continue" | "chat" | "reset" | "retry" | "keep" | "revert" | "change-budget" | "apply" | "resume";
+        AttentionAction: "approve" | "deny" | "answer" | "continue" | "chat" | "reset" | "retry" | "keep" | "revert" | "change-budget" | "apply" | "resume" | "dismiss";
         /**
          * @description `attention.changed`: other things wait for a person than before. It has no id and is never
          *     replayed.
@@ -1668,7 +1692,9 @@ export interface components {
         AttentionItem: {
             actions: components["schemas"]["AttentionAction"][];
             kind: components["schemas"]["AttentionKind"];
+            nodeAlias?: string | null;
             nodeId?: components["schemas"]["Uuid"] | null;
+            nodeLabel?: string | null;
             /**
              * @description `approval:`, `turn:`, `node:` or `run:` and an id. With `kind` it is unique.
              * @example approval:0b5f1c9e-8a3d-4c55-9a67-0123456789ab
@@ -2044,7 +2070,10 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
-        /** @description An edge to create. The ends are ids or aliases. */
+        /**
+         * @description An edge to create. The ends are ids or aliases. If the edge exists, it gets the label, the
+         *     direction and the gate that the request names.
+         */
         CreateEdge: {
             /** @description True unless given. */
             bidirectional?: boolean | null;
@@ -3139,6 +3168,7 @@ export interface components {
         };
         /** @description A decision. */
         ResolutionView: {
+            by?: components["schemas"]["ResolvedBy"] | null;
             modifiedArgs?: unknown;
             /** @description Goes to the model. */
             reason?: string | null;
@@ -3156,6 +3186,11 @@ export interface components {
             scope?: components["schemas"]["Scope"] | null;
             status: components["schemas"]["Verdict"];
         };
+        /**
+         * @description Who resolved an approval: the place where the owner answered, or the daemon.
+         * @enum {string}
+         */
+        ResolvedBy: "web" | "command-line" | "api" | "daemon";
         /** @description Whether the receiver owes a reply. */
         ResponseRequest: {
             expectation?: components["schemas"]["Expectation"] | null;
@@ -3796,6 +3831,8 @@ export interface components {
         };
         /** @description Files that have the content from before a turn again, or keep what the turn wrote. */
         TurnFilesAnswer: {
+            /** @description Files that a revert did not change: they have the content from before the turn already. */
+            already?: string[] | null;
             paths: string[];
         };
         /** @description `turn.lost`: a turn that was lost to damage. Its context is not known, so every feed has it. */
@@ -3932,11 +3969,13 @@ export interface components {
          * @description Why a run or a node does not go on.
          * @enum {string}
          */
-        WaitKind: "run-stopped" | "verification" | "no-nodes" | "no-input" | "preparing" | "working" | "interrupting" | "approval" | "question" | "stall" | "violation" | "reply" | "interrupted" | "fan-in" | "retry-at" | "program-parked" | "program-full" | "run-full" | "server-full" | "blocked" | "turn-open";
+        WaitKind: "run-stopped" | "verification" | "no-nodes" | "no-input" | "preparing" | "working" | "interrupting" | "approval" | "question" | "stall" | "failure" | "violation" | "reply" | "interrupted" | "fan-in" | "retry-at" | "program-parked" | "program-full" | "run-full" | "server-full" | "blocked" | "turn-open";
         /** @description One wait. */
         WaitView: {
             ageMs: number;
             approvalId?: components["schemas"]["Uuid"] | null;
+            /** @description Why it failed, in words. */
+            detail?: string | null;
             nodeId?: components["schemas"]["Uuid"] | null;
             owner: components["schemas"]["OwnerView"];
             /** @description The files that a person decides about. */
@@ -3946,6 +3985,7 @@ export interface components {
             reason: components["schemas"]["WaitKind"];
             runStatus?: components["schemas"]["RunStatus"] | null;
             since: components["schemas"]["Time"];
+            turnId?: components["schemas"]["Uuid"] | null;
             until?: components["schemas"]["Time"] | null;
         };
         /**
@@ -3968,6 +4008,8 @@ export interface components {
             chain: components["schemas"]["WhyLink"][];
             /** @description Whether the chain ends where it is known to end. A very long one is cut. */
             complete: boolean;
+            /** @description Why the chain ends before a person; absent if it ends at one. */
+            end?: string;
             /** @description The thing, as it was asked for. */
             ref: string;
         };
@@ -3984,7 +4026,7 @@ export interface components {
          * @description What a link of a chain is.
          * @enum {string}
          */
-        WhyKind: "line" | "diff" | "artifact" | "turn" | "prompt" | "handoff" | "message" | "entry" | "run" | "context" | "person";
+        WhyKind: "line" | "diff" | "artifact" | "turn" | "prompt" | "handoff" | "message" | "note" | "entry" | "run" | "context" | "person";
         /** @description One link of a chain. */
         WhyLink: {
             /** @description Further causes, whose chains are not followed here. */
@@ -4842,6 +4884,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ChatAccepted"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorReply"];
+                };
+            };
+        };
+    };
+    runs_dismiss: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The run as it is now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunAnswer"];
                 };
             };
             /** @description An error */
@@ -5772,7 +5845,7 @@ export interface operations {
     blobs_named: {
         parameters: {
             query: {
-                /** @description 4 to 64 lower-case hex digits */
+                /** @description 1 to 64 lower-case hex digits */
                 prefix: string;
             };
             header?: never;
@@ -6650,7 +6723,10 @@ export interface operations {
     sessions_capture: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A repeat with the same key gets the first answer */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Its id, a unique head of it, its name, or `@last` */
                 session: string;
@@ -6666,6 +6742,8 @@ export interface operations {
             /** @description It is in the relay buffer */
             200: {
                 headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6686,7 +6764,10 @@ export interface operations {
     sessions_deliver: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A repeat with the same key gets the first answer */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Its id, a unique head of it, its name, or `@last` */
                 session: string;
@@ -6702,6 +6783,8 @@ export interface operations {
             /** @description The sink has it */
             200: {
                 headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6722,7 +6805,10 @@ export interface operations {
     sessions_keep: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A repeat with the same key gets the first answer */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Its id, a unique head of it, its name, or `@last` */
                 session: string;
@@ -6738,6 +6824,8 @@ export interface operations {
             /** @description It is durable */
             200: {
                 headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -6758,7 +6846,10 @@ export interface operations {
     sessions_paste: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description A repeat with the same key gets the first answer */
+                "Idempotency-Key"?: string | null;
+            };
             path: {
                 /** @description Its id, a unique head of it, its name, or `@last` */
                 session: string;
@@ -6774,6 +6865,8 @@ export interface operations {
             /** @description The bytes were sent to the program */
             200: {
                 headers: {
+                    /** @description `true` when an earlier request did it */
+                    "Idempotency-Replayed"?: string;
                     [name: string]: unknown;
                 };
                 content: {

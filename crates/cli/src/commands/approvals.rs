@@ -1,5 +1,6 @@
 //! `turnkeep approvals`: what waits for a person's decision, and the decisions.
 
+mod earlier;
 pub(crate) mod editor;
 pub(crate) mod resolve;
 
@@ -7,9 +8,10 @@ use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use serde_json::{Value, json};
 use turnkeep_wire::runs::{
-    ApprovalKind, ApprovalList, ApprovalOfRun, ApprovalView, RunView, Scope,
+    ApprovalKind, ApprovalList, ApprovalOfRun, ApprovalView, RunView, Scope, WorkspaceKind,
 };
 
+use self::earlier::not_open_failure;
 use self::editor::edit_json;
 use self::resolve::{Decision, resolve_approval};
 use super::App;
@@ -18,6 +20,7 @@ use super::run::names::{RunName, approval_word, find_approval, node_title};
 use crate::answer::{list_at, text_at};
 use crate::failure::Failure;
 use crate::http::Call;
+use crate::names::parse_text;
 use crate::output::{Output, Style};
 use crate::render::printable;
 use crate::render::run_text::{one_line, tool_text};
@@ -112,6 +115,7 @@ struct AnswerArgs {
     /// The question: its id or a unique head of its id
     approval: String,
     /// The answer
+    #[arg(value_parser = parse_text)]
     text: String,
 }
 
@@ -134,6 +138,18 @@ async fn fetch_open(
     client
         .fetch(Call::get("/api/approvals").query_if("runId", run))
         .await
+}
+
+/// The open approval that a person names.
+async fn find_open<'a>(
+    client: &mut RunsClient,
+    open: &'a [ApprovalOfRun],
+    name: &str,
+) -> Result<&'a ApprovalOfRun> {
+    match find_approval(open, name)? {
+        Some(item) => Ok(item),
+        None => Err(not_open_failure(client, name).await?.into()),
+    }
 }
 
 async fn list_approvals(
@@ -195,14 +211,24 @@ fn approval_lines(approval: &ApprovalView, run: Option<&RunView>) -> Vec<String>
     }
     lines.push(tool_text(&approval.tool));
     let own = approval.tool.args.get("cwd").and_then(Value::as_str);
-    let directory = own.or_else(|| run.and_then(|run| run.cwd.as_deref()));
+    let directory = own.or_else(|| run.and_then(|run| shared_directory(run, &approval.node_id.0)));
+    // The context usually names it.
+    let directory = directory.filter(|directory| !approval.context.contains(directory));
     lines.extend(directory.map(|directory| format!("in {}", printable(directory))));
     lines
 }
 
+/// The run's directory, if the node works there and not in a worktree of its own.
+fn shared_directory<'a>(run: &'a RunView, node: &str) -> Option<&'a str> {
+    let node = run.nodes.get(node)?;
+    let workspace = node.workspace.as_ref();
+    let has_worktree = workspace.is_some_and(|place| place.kind == WorkspaceKind::Worktree);
+    run.cwd.as_deref().filter(|_| !has_worktree)
+}
+
 async fn approve(client: &mut RunsClient, args: &ApproveArgs, app: &mut App) -> Result<()> {
     let open = fetch_open(client, None).await?.view.approvals;
-    let item = find_approval(&open, &args.approval)?;
+    let item = find_open(client, &open, &args.approval).await?;
     if item.approval.kind == ApprovalKind::Question {
         let id = approval_word(&open, &item.approval.approval_id.0);
         return Failure::usage("this is a question")
@@ -219,7 +245,7 @@ async fn approve(client: &mut RunsClient, args: &ApproveArgs, app: &mut App) -> 
 
 async fn deny(client: &mut RunsClient, args: &DenyArgs, app: &mut App) -> Result<()> {
     let open = fetch_open(client, None).await?.view.approvals;
-    let item = find_approval(&open, &args.approval)?;
+    let item = find_open(client, &open, &args.approval).await?;
     let decision = Decision::Deny {
         reason: args.reason.clone(),
         stop: args.stop,
@@ -229,7 +255,15 @@ async fn deny(client: &mut RunsClient, args: &DenyArgs, app: &mut App) -> Result
 
 async fn edit(client: &mut RunsClient, args: &EditArgs, app: &mut App) -> Result<()> {
     let open = fetch_open(client, None).await?.view.approvals;
-    let item = find_approval(&open, &args.approval)?;
+    let item = find_open(client, &open, &args.approval).await?;
+    if item.can_edit == Some(false) {
+        let id = approval_word(&open, &item.approval.approval_id.0);
+        return Failure::new("the program takes no other arguments")
+            .hint(format!(
+                "say what to do instead: turnkeep approvals deny {id} --reason \"…\""
+            ))
+            .fail();
+    }
     let before = match item.approval.kind {
         ApprovalKind::Tool => item.approval.tool.args.clone(),
         ApprovalKind::Question => json!({ "answer": "" }),
@@ -244,7 +278,7 @@ async fn edit(client: &mut RunsClient, args: &EditArgs, app: &mut App) -> Result
 
 async fn answer(client: &mut RunsClient, args: &AnswerArgs, app: &mut App) -> Result<()> {
     let open = fetch_open(client, None).await?.view.approvals;
-    let item = find_approval(&open, &args.approval)?;
+    let item = find_open(client, &open, &args.approval).await?;
     // The server takes an answer as permission with other arguments: "no" would allow the call.
     if item.approval.kind != ApprovalKind::Question {
         let id = approval_word(&open, &item.approval.approval_id.0);
@@ -289,9 +323,11 @@ mod tests {
         .unwrap();
         let mut run = samples::run();
         run.cwd = Some("/repo".to_owned());
-        assert_eq!(
-            approval_lines(&approval, Some(&run)),
-            ["wants to run a command", "Bash: rm \\u{1b}[2Jx", "in /repo"]
-        );
+        let shown = ["wants to run a command", "Bash: rm \\u{1b}[2Jx", "in /repo"];
+        assert_eq!(approval_lines(&approval, Some(&run)), shown);
+        // A node with a worktree works elsewhere, and the context says where.
+        let workspace = json!({ "kind": "worktree", "branch": "turnkeep/run1/impl" });
+        run.nodes.get_mut("n2").unwrap().workspace = from_value(workspace).unwrap();
+        assert_eq!(approval_lines(&approval, Some(&run)), shown[..2]);
     }
 }

@@ -46,9 +46,18 @@ pub(crate) struct BlobGetArgs {
     /// The blob: the digits of its hash that make it unique, with or without blob:
     #[arg(value_name = "HASH")]
     blob: BlobName,
-    /// Write to this file
-    #[arg(short, long, value_name = "FILE")]
+    /// Write to this file; - is standard output, as without it
+    #[arg(short, long, value_name = "FILE|-")]
     output: Option<PathBuf>,
+}
+
+impl BlobGetArgs {
+    /// The file; none for standard output.
+    fn file(&self) -> Option<&Path> {
+        self.output
+            .as_deref()
+            .filter(|path| *path != Path::new("-"))
+    }
 }
 
 pub(crate) async fn run_blob(command: &BlobCommand, app: &mut App) -> Result<()> {
@@ -81,13 +90,13 @@ async fn put_blob(http: &mut Http, file: &Path, app: &mut App) -> Result<()> {
 async fn get_blob(http: &mut Http, args: &BlobGetArgs, app: &mut App) -> Result<()> {
     let hash = find_blob(http, &args.blob.0).await?;
     let bytes = fetch_blob(http, hash).await?;
-    if let Some(path) = &args.output {
+    if let Some(path) = args.file() {
         std::fs::write(path, &bytes).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if app.out.is_json() {
         return app.out.json(&blob_json(hash, &bytes, args));
     }
-    if args.output.is_some() {
+    if args.file().is_some() {
         return Ok(());
     }
     // Text may go to a terminal. Other bytes may hold sequences that command it.
@@ -115,7 +124,7 @@ async fn fetch_blob(http: &mut Http, hash: BlobHash) -> Result<Bytes> {
 
 fn blob_json(hash: BlobHash, bytes: &[u8], args: &BlobGetArgs) -> Value {
     let mut line = json!({ "hash": hash.to_string(), "bytes": bytes.len() });
-    match &args.output {
+    match args.file() {
         Some(path) => line["file"] = json!(path),
         None => line["data_b64"] = BASE64_STANDARD.encode(bytes).into(),
     }

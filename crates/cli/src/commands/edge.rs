@@ -9,7 +9,7 @@ use super::run::client::{RunsClient, ServerAnswer, run_path};
 use super::run::names::{RunName, find_node, node_title};
 use crate::http::Call;
 use crate::output::Style;
-use crate::render::run_text::one_line;
+use crate::render::run_text::edge_text;
 
 /// Connect nodes of a run
 #[derive(Debug, Subcommand)]
@@ -22,18 +22,19 @@ pub(crate) enum EdgeCommand {
 
 /// Let one node hand work to another
 ///
-/// Agents can only send to nodes that an edge reaches. The same edge again changes nothing.
+/// Agents can only send to nodes that an edge reaches. An edge that is there already gets the label,
+/// the direction and the gate that you name, and keeps the rest.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep edge add lead impl
   turnkeep edge add impl review --one-way --label \"to review\"
-  turnkeep edge add impl lead --type report --gate   # only what passes verification")]
+  turnkeep edge add impl lead --gate   # a success must pass the verification commands first")]
 pub(crate) struct EdgeAddArgs {
     /// The node that sends: its alias, its label, its id or a unique head of its id
-    #[arg(value_name = "NODE")]
+    #[arg(value_name = "FROM")]
     from: String,
     /// The node that receives
-    #[arg(value_name = "NODE")]
+    #[arg(value_name = "TO")]
     to: String,
     /// The run [default: the only active one]
     #[arg(long, value_name = "RUN")]
@@ -69,7 +70,7 @@ async fn run_edge_add(client: &mut RunsClient, args: &EdgeAddArgs, app: &mut App
     let run = client.fetch_run(args.run.as_ref()).await?.view.run;
     let from = find_node(&run, &args.from)?;
     let to = find_node(&run, &args.to)?;
-    let body = CreateEdge {
+    let asked = CreateEdge {
         from: from.id.0.clone(),
         to: to.id.0.clone(),
         kind: args.kind.map(|kind| match kind {
@@ -80,17 +81,19 @@ async fn run_edge_add(client: &mut RunsClient, args: &EdgeAddArgs, app: &mut App
         bidirectional: args.one_way.then_some(false),
         gate: args.gate.then_some(true),
     };
-    let call = Call::post(run_path(&run.id.0, "/edges"), &serde_json::to_value(&body)?);
-    let edge: ServerAnswer<EdgeAnswer> = client.fetch(call).await?;
-    if app.out.is_json() {
-        return app.out.json(&edge.json);
-    }
-    let edge = edge.view.edge;
-    let arrow = if edge.bidirectional { "<->" } else { "->" };
+    let path = run_path(&run.id.0, "/edges");
+    let call = Call::post(path, &serde_json::to_value(&asked)?);
+    let answer: ServerAnswer<EdgeAnswer> = client.fetch(call).await?;
+    let edge = answer.view.edge;
     let [from, to] = [from, to].map(|node| app.out.paint(Style::Name, &node_title(node)));
-    let label = one_line(&edge.label);
-    app.out.line(format!(
-        "{from} {arrow} {to} ({}, {label})",
-        edge.kind.word()
-    ))
+    if app.out.is_json() {
+        return app.out.json(&answer.json);
+    }
+    let news = match run.edges.get(&edge.id.0) {
+        Some(before) if *before == edge => "already there: ",
+        Some(_) => "changed: ",
+        None => "",
+    };
+    let text = edge_text(&edge, &from, &to);
+    app.out.line(format!("{news}{text}"))
 }

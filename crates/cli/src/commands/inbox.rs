@@ -1,31 +1,104 @@
 //! `turnkeep inbox`: everything in all runs that waits for a person.
 
 use anyhow::Result;
-use turnkeep_wire::runs::{AttentionAction, AttentionItem, AttentionKind, AttentionList, RunView};
+use clap::Subcommand;
+use serde_json::json;
+use turnkeep_wire::runs::{
+    AttentionAction, AttentionItem, AttentionKind, AttentionList, RunAnswer, RunView,
+};
 
 use super::App;
-use super::run::client::{RunCache, RunsClient, ServerAnswer};
-use super::run::names::{KnownRuns, node_word};
+use super::run::client::{RunCache, RunsClient, ServerAnswer, run_path};
+use super::run::names::{KnownRuns, RunName, node_word};
 use crate::answer::list_at;
 use crate::http::Call;
 use crate::output::{Output, Style};
 use crate::render::printable;
-use crate::render::run_text::one_line;
+use crate::render::run_text::{one_line, title_text};
 use crate::render::turn::date_text;
 
 /// Show what waits for you in all runs, oldest first
 ///
 /// Decisions, questions, agents that failed or go in circles, budgets that are used up, and runs
-/// that have finished. Each item has the command that takes care of it.
+/// that have finished. Each item has the commands that take care of it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep inbox
+  turnkeep inbox dismiss 3f2a            # you have seen that this run has finished
   turnkeep inbox --json | jq -r .ref")]
-pub(crate) struct InboxArgs {}
+pub(crate) struct InboxArgs {
+    #[command(subcommand)]
+    command: Option<InboxCommand>,
+}
 
-pub(crate) async fn run_inbox(_: &InboxArgs, app: &mut App) -> Result<()> {
+#[derive(Debug, Subcommand)]
+enum InboxCommand {
+    Dismiss(DismissArgs),
+}
+
+/// Take runs that have ended off the list
+///
+/// The runs stay as they are. One that is reopened and ends again is listed again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  turnkeep inbox dismiss 3f2a
+  turnkeep inbox dismiss --all")]
+struct DismissArgs {
+    /// The run: its id, a unique head of its id, or @last; several may be named
+    #[arg(value_name = "RUN", required_unless_present = "all")]
+    runs: Vec<RunName>,
+    /// All runs that have ended
+    #[arg(long, conflicts_with = "runs")]
+    all: bool,
+}
+
+pub(crate) async fn run_inbox(args: &InboxArgs, app: &mut App) -> Result<()> {
     let mut client = RunsClient::connect(app).await?;
-    let list: ServerAnswer<AttentionList> = client.fetch(Call::get("/api/attention")).await?;
+    match &args.command {
+        None => list_items(&mut client, app).await,
+        Some(InboxCommand::Dismiss(args)) => dismiss(&mut client, args, app).await,
+    }
+}
+
+async fn fetch_items(client: &mut RunsClient) -> Result<ServerAnswer<AttentionList>> {
+    client.fetch(Call::get("/api/attention")).await
+}
+
+async fn dismiss(client: &mut RunsClient, args: &DismissArgs, app: &mut App) -> Result<()> {
+    let ended = if args.all {
+        list_ended(&fetch_items(client).await?.view)
+    } else {
+        let known = client.known_runs().await?;
+        let chosen = args.runs.iter().map(|name| known.choose(Some(name)));
+        let ids = chosen.map(|run| Ok(run?.id.0.clone()));
+        ids.collect::<Result<_>>()?
+    };
+    for id in &ended {
+        let call = Call::post(run_path(id, "/dismiss"), &json!({}));
+        let answer: ServerAnswer<RunAnswer> = client.fetch(call).await?;
+        if app.out.is_json() {
+            app.out.json(&answer.json)?;
+            continue;
+        }
+        let run = answer.view.run;
+        let title = title_text(&run.title, run.goal.as_deref());
+        app.out.line(format!("dismissed {title}"))?;
+    }
+    if ended.is_empty() && !app.out.is_json() {
+        return app.out.line("no run has ended that you have not dismissed");
+    }
+    Ok(())
+}
+
+/// The runs whose end waits to be seen.
+fn list_ended(list: &AttentionList) -> Vec<String> {
+    let items = list.items.iter();
+    let ended = items.filter(|item| item.actions.contains(&AttentionAction::Dismiss));
+    ended.map(|item| item.run_id.0.clone()).collect()
+}
+
+async fn list_items(client: &mut RunsClient, app: &mut App) -> Result<()> {
+    let list = fetch_items(client).await?;
     if app.out.is_json() {
         return app.out.json_lines(list_at(&list.json, "/items"));
     }
@@ -35,7 +108,7 @@ pub(crate) async fn run_inbox(_: &InboxArgs, app: &mut App) -> Result<()> {
     let known = client.known_runs().await?;
     let mut runs = RunCache::default();
     for item in &list.view.items {
-        let run = runs.load(&mut client, &item.run_id.0).await?;
+        let run = runs.load(client, &item.run_id.0).await?;
         let words = ItemWords::new(item, run, &known);
         print_item(item, &words, &mut app.out)?;
     }
@@ -98,6 +171,7 @@ fn commands_for(item: &AttentionItem, words: &ItemWords) -> Vec<String> {
         AttentionAction::Revert => format!("turnkeep node revert --run {run} {node}"),
         AttentionAction::ChangeBudget => format!("turnkeep run resume {run} --budget-usd N"),
         AttentionAction::Apply => format!("turnkeep run apply {run}"),
+        AttentionAction::Dismiss => format!("turnkeep inbox dismiss {run}"),
     });
     commands.map(|command| printable(&command)).collect()
 }

@@ -59,6 +59,7 @@ pub(crate) async fn run_log(args: &LogArgs, app: &mut App) -> Result<()> {
     } else {
         list_history(&mut session.http, args, app).await
     };
+    // Also after an error: a server that this command has started must release the directory.
     session.close().await;
     done
 }
@@ -200,6 +201,7 @@ async fn fetch_page(
 ) -> Result<Page> {
     let view = match view {
         PageView::Json => "typed",
+        // The raw view has the payload of a turn whose type is unknown; it is then shown by its tags.
         PageView::Text => "both",
     };
     let call = Call::get(format!("/v1/contexts/{context}/turns"))

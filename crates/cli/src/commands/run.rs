@@ -4,6 +4,7 @@ mod archive;
 mod change;
 pub(crate) mod client;
 pub(crate) mod events;
+mod failed_verification;
 mod from;
 mod graph_file;
 mod list;

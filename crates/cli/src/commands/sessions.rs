@@ -14,6 +14,7 @@ use crate::broker::{connect_to_broker, fit};
 use crate::local::WallClock;
 use crate::output::Style;
 use crate::render::printable;
+use crate::render::turn::age_since;
 
 /// Moves the cursor to the top left corner and clears the screen.
 const CLEAR_SCREEN: &[u8] = b"\x1b[H\x1b[J";
@@ -120,7 +121,7 @@ fn print_hints(known: &KnownSessions, sessions: &[SessionInfo], app: &mut App) -
 }
 
 fn session_row(known: &KnownSessions, session: &SessionInfo, now: Timestamp) -> Vec<String> {
-    let age = |time: Timestamp| age_text(time, now);
+    let age = |time: Timestamp| age_since(time, now);
     let latest = session.last_turn_at.map(age);
     let preview = session.preview.as_deref().map(printable);
     vec![
@@ -151,18 +152,6 @@ fn state_text(session: &SessionInfo) -> &'static str {
     }
 }
 
-/// How long ago something was, in its largest unit.
-fn age_text(then: Timestamp, now: Timestamp) -> String {
-    // A clock that was set back must not show a huge age.
-    let seconds = now.0.saturating_sub(then.0) / 1000;
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3600 => format!("{}m", seconds / 60),
-        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
 fn session_json(session: &SessionInfo) -> Value {
     let millis = |time: Option<Timestamp>| time.map(|time| time.0);
     json!({
@@ -187,28 +176,6 @@ fn session_json(session: &SessionInfo) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_age_is_told_in_its_largest_unit() {
-        for (seconds, expect) in [
-            (0, "0s"),
-            (59, "59s"),
-            (60, "1m"),
-            (3599, "59m"),
-            (3660, "1h01m"),
-            (172_800, "2d"),
-        ] {
-            assert_eq!(
-                age_text(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)),
-                expect
-            );
-        }
-        assert_eq!(
-            age_text(Timestamp(9), Timestamp(0)),
-            "0s",
-            "a clock that was set back"
-        );
-    }
 
     #[test]
     fn a_session_that_ended_in_mid_turn_says_so() {

@@ -241,6 +241,10 @@ fn announce_server(
             app.out.line(format!(
                 "This is a demo. All of it is in {path}, which is removed when it stops."
             ))?;
+            let data = dir.path().display();
+            app.out.line(format!(
+                "For commands in another terminal: export TURNKEEP_DATA={data}"
+            ))?;
         }
     }
     // A program that waits for these lines reads them from a pipe, which is buffered.

@@ -1,11 +1,13 @@
 //! `turnkeep why`: what caused something, up to a person.
 
 use anyhow::Result;
+use serde_json::Value;
 use turnkeep_wire::json::{Why, WhyLink};
 use turnkeep_wire::percent_encode;
 
 use super::App;
-use crate::http::Call;
+use super::run::names::{KnownRuns, RunName};
+use crate::http::{Call, Http};
 use crate::output::Style;
 use crate::render::printable;
 use crate::session::{Need, StoreSession};
@@ -18,8 +20,8 @@ const INDENT: &str = "         ";
 /// A line was added by a diff, the diff was made in a turn of an agent, the turn was started by a
 /// prompt, the prompt was for a handoff of another agent, and so on until a message of a person.
 /// REF is `artifact://ID#PATH:LINE` (a line that a diff added), `artifact://ID`, `turn:ID`,
-/// `envelope:ID`, `message:ID`, `run:ID`, `entry:ID`, `turn:N` or `ctx:N`. Why a run waits is another
-/// question: `turnkeep run why`.
+/// `envelope:ID`, `message:ID`, `run:ID`, `entry:ID`, `turn:N` or `ctx:N`; only a run may be named by
+/// a head of its id. Why a run waits is another question: `turnkeep run why`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   turnkeep why artifact://6f0a2d0e-8a3b-4c5d-9e1f-001122334455
@@ -33,8 +35,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) async fn run_why(args: &WhyArgs, app: &mut App) -> Result<()> {
     let mut session = StoreSession::open(&app.config()?, Need::Read).await?;
-    let path = format!("/v1/refs/{}/why", percent_encode(&args.reference));
-    let answered = session.http.json(Call::get(path)).await;
+    let answered = fetch_chain(&mut session.http, &args.reference).await;
     session.close().await;
     let json = answered?;
     if app.out.is_json() {
@@ -42,6 +43,25 @@ pub(crate) async fn run_why(args: &WhyArgs, app: &mut App) -> Result<()> {
     }
     let why: Why = serde_json::from_value(json)?;
     print_chain(&why, app)
+}
+
+async fn fetch_chain(http: &mut Http, reference: &str) -> Result<Value> {
+    let reference = complete_run_id(http, reference).await?;
+    let path = format!("/v1/refs/{}/why", percent_encode(&reference));
+    http.json(Call::get(path)).await
+}
+
+/// A run may be named by a head of its id, as everywhere; the server takes whole ids only.
+async fn complete_run_id(http: &mut Http, reference: &str) -> Result<String> {
+    let name = reference.strip_prefix("run:").map(str::parse::<RunName>);
+    let Some(Ok(name)) = name else {
+        return Ok(reference.to_owned());
+    };
+    let list = http
+        .json(Call::get("/api/runs").query("summary", 1))
+        .await?;
+    let known = KnownRuns::new(serde_json::from_value(list)?);
+    Ok(format!("run:{}", known.choose(Some(&name))?.id.0))
 }
 
 fn print_chain(why: &Why, app: &mut App) -> Result<()> {

@@ -109,6 +109,7 @@ impl RawRuns {
             .unwrap_or_default()
             .resolve(&mut config, &mut table)?;
         resolve_programs(providers, &mut config, &mut table)?;
+        // Beside the configuration file. Absolute, because the server may change its directory.
         let dir = std::path::absolute(from.file).ok();
         let dir = dir.as_deref().and_then(Path::parent);
         config.roles_dir = dir.map(|dir| dir.join("roles"));

@@ -27,6 +27,7 @@ const OPTIONS: &[(&str, &str)] = &[
     ("tool.constraints.limit", "-n"),
     ("tool.constraints.context", "--context"),
     ("tool.query_text", "the query"),
+    ("seq", "--at"),
 ];
 
 /// The server's message, with the option in place of the field's path. The person gave an option
@@ -97,6 +98,16 @@ impl HttpRefusal {
         })
     }
 
+    /// The files that were changed by somebody else, if the server refused because of them.
+    pub(crate) fn conflicting_files(error: &anyhow::Error) -> Option<Vec<&str>> {
+        let Self {
+            status, details, ..
+        } = error.downcast_ref()?;
+        let files = details.get("paths")?.as_array()?;
+        let is_conflict = *status == StatusCode::CONFLICT;
+        is_conflict.then(|| files.iter().filter_map(Value::as_str).collect())
+    }
+
     /// What the person can do about it.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self.code.as_str() {
@@ -146,6 +157,9 @@ impl HttpRefusal {
     fn not_found_hint(&self) -> Option<&'static str> {
         // A hint could reveal what the person may not know: that something exists.
         if self.by_person_token {
+            None
+        } else if self.details.get("ref").is_some() {
+            // The message says what is wrong with the ref. The server has the route.
             None
         } else if self.is_because(ErrorReason::WorldUnknown) {
             Some("`turnkeep world list` lists the worlds; `turnkeep world new` makes one")

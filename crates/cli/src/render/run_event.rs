@@ -8,7 +8,7 @@ use turnkeep_wire::runs::{
     NodePatch, ResolutionView, RunPatch, StallEvidence, ToolError, ToolResult, TurnStatus,
 };
 
-use super::run_text::{cost_text, one_line, tokens_text, tool_text};
+use super::run_text::{cost_text, one_line, place_words, tokens_text, tool_text};
 use super::{printable, shorten_to_chars};
 use crate::answer::text_of;
 use crate::commands::run::events::RunEvent;
@@ -146,10 +146,8 @@ fn node_patch_text(patch: &NodePatch) -> Option<String> {
     let text = |name: &str| patch.0.get(name).and_then(|value| value.as_str());
     if patch.0.contains_key("createdAt") {
         let role = text("roleTemplate").unwrap_or_default();
-        return Some(format!(
-            "joined as {role}, {}",
-            text("provider").unwrap_or_default()
-        ));
+        let program = text("providerName").or_else(|| text("provider"));
+        return Some(format!("joined as {role}, {}", program.unwrap_or_default()));
     }
     let status = text("status").filter(|status| matches!(*status, "blocked" | "failed"))?;
     let summary = text("summary").filter(|summary| !summary.is_empty());
@@ -205,7 +203,9 @@ fn resolution_text(resolution: &ResolutionView) -> String {
         .reason
         .as_deref()
         .map(|reason| format!(": {}", one_line(reason)));
-    format!("{}{}", resolution.status.word(), reason.unwrap_or_default())
+    let place = resolution.by.map_or("", place_words);
+    let status = resolution.status.word();
+    format!("{status}{place}{}", reason.unwrap_or_default())
 }
 
 /// The files that a turn changed. Other artifacts are only of interest when somebody looks for them.
@@ -280,6 +280,14 @@ mod tests {
             "node.patch",
             &json!({ "patch": node_json("n2", "impl", "implementer") }),
             &["12:00:00 impl joined as implementer, claude"],
+        );
+        let mut configured = node_json("n2", "impl", "implementer");
+        configured["provider"] = json!("custom");
+        configured["providerName"] = json!("mine");
+        check(
+            "node.patch",
+            &json!({ "patch": configured }),
+            &["12:00:00 impl joined as implementer, mine"],
         );
         check("node.patch", &json!({ "patch": { "inboxCount": 1 } }), &[]);
         check(

@@ -193,6 +193,7 @@ fn transcript_lines(node: &FollowedNode, columns: usize) -> Vec<ShownLine> {
             ),
         };
         for line in format!("{label}{}", entry.text).lines() {
+            // How far a tab moves the cursor depends on the terminal, but cells are counted here.
             let wrapped = wrap_to_columns(&printable(&line.replace('\t', "    ")), columns);
             lines.extend(wrapped.into_iter().map(|text| ShownLine { text, style }));
         }
@@ -241,6 +242,7 @@ fn draw_approvals(run: &FollowedRun, controls: &Controls, area: Rect, buffer: &m
     };
     draw_rule(&waits, rule, buffer, WARNING);
     let selected = controls.approval_index(run);
+    // One row is the rule. The list begins so late that the selected item is still on its last row.
     let first = (selected + 1).saturating_sub(usize::from(area.height).saturating_sub(1));
     for (row, (index, open)) in rows.zip(run.approvals.iter().enumerate().skip(first)) {
         let mark = if index == selected { "▸ " } else { "  " };
@@ -282,6 +284,7 @@ fn draw_input(
     };
     let text = printable(&line.text.replace('\n', "⏎"));
     let left = columns_of(area).saturating_sub(text_columns(&prompt) + 1);
+    // The end stays in view, because the cursor is there.
     let text = end_in_columns(&text, left);
     put(buffer, area, 0, &prompt, STRONG);
     let at = text_columns(&prompt);

@@ -3,13 +3,15 @@
 //! Whatever an agent wrote is made printable here, so callers can print the result as it is.
 
 use serde_json::Value;
-use turnkeep_wire::runs::{PausedReason, RunStatus, ToolView};
+use turnkeep_wire::runs::{EdgeView, PausedReason, ResolvedBy, RunStatus, ToolView};
 
 use super::{printable, shorten_to_chars};
 use crate::output::Style;
 
 /// How much of a tool's arguments a line shows.
 const ARGS_CHARS_MAX: usize = 160;
+/// Where the server cuts a title that it takes from the goal.
+const TITLE_CHARS_MAX: usize = 80;
 
 /// A tool call in one line: the name, and the command, the file or all arguments.
 ///
@@ -51,6 +53,32 @@ fn args_text(args: &Value) -> String {
 pub(crate) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     printable(&words.join(" "))
+}
+
+/// Who resolved an approval, to be put behind the verb.
+pub(crate) fn place_words(by: ResolvedBy) -> &'static str {
+    match by {
+        ResolvedBy::Web => " in the web UI",
+        ResolvedBy::CommandLine => " on the command line",
+        ResolvedBy::Api => " over the API",
+        ResolvedBy::Daemon => " by Turnkeep itself",
+    }
+}
+
+/// A run's title. One that the server has cut is shown as the line of the goal that it comes from.
+pub(crate) fn title_text(title: &str, goal: Option<&str>) -> String {
+    let is_cut = title.chars().count() == TITLE_CHARS_MAX;
+    let mut lines = goal.unwrap_or_default().lines().map(str::trim);
+    let whole = lines.find(|line| is_cut && line.starts_with(title));
+    one_line(whole.unwrap_or(title))
+}
+
+/// An edge in one line, with the names of its ends: `lead <-> impl (handoff, task, gate)`.
+pub(crate) fn edge_text(edge: &EdgeView, from: &str, to: &str) -> String {
+    let arrow = if edge.bidirectional { "<->" } else { "->" };
+    let gate = if edge.gate { ", gate" } else { "" };
+    let (kind, label) = (edge.kind.word(), one_line(&edge.label));
+    format!("{from} {arrow} {to} ({kind}, {label}{gate})")
 }
 
 /// A number of tokens: `950`, `12.3k`, `4.5M`.
@@ -130,6 +158,20 @@ mod tests {
             json!({ "command": "x".repeat(300) }),
             &format!("Bash: {}…", "x".repeat(159)),
         );
+    }
+
+    #[test]
+    fn a_title_that_the_server_cut_is_shown_whole() {
+        let cut = "x".repeat(80);
+        let goal = format!("\n  {cut} and so on\nmore");
+        for (title, goal, expect) in [
+            ("Fix it", "Fix it today", "Fix it".to_owned()),
+            (&cut, &goal, format!("{cut} and so on")),
+            (&cut, "another", cut.clone()),
+            (&cut, "", cut.clone()),
+        ] {
+            assert_eq!(title_text(title, Some(goal)), expect);
+        }
     }
 
     #[test]

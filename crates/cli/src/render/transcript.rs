@@ -1,7 +1,7 @@
 //! A line of an agent's transcript, as it lies in the store: who did what, then the words.
 //!
 //! The types `turnkeep.agent.*` have many fields for programs. A person wants to read the
-//! conversation, so only what was said and done is shown; `--json` has everything.
+//! conversation, so only the words and the calls are shown; `--json` has everything.
 
 use serde_json::{Map, Value};
 
@@ -9,7 +9,7 @@ use super::printable;
 
 /// The beginning of the types' ids.
 const NAMESPACE: &str = "turnkeep.agent.";
-/// How much of an id is shown. Nodes of one run are told apart by less.
+/// How many characters of an id are shown. The nodes of one run differ within fewer.
 const SHORT_ID_CHARS: usize = 8;
 const MICRO_PER_DOLLAR: u64 = 1_000_000;
 

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Map, Value};
+use turnkeep_types::Timestamp;
 
 use super::transcript::SpokenLine;
 use super::{captured, msgpack, printable, shorten_to_chars, shorten_to_columns, text_columns};
@@ -163,6 +164,18 @@ pub(crate) fn date_text(time: &str) -> String {
     printable(time)
 }
 
+/// How long ago something was, in its largest unit.
+pub(crate) fn age_since(then: Timestamp, now: Timestamp) -> String {
+    // A clock that was set back must not show a huge age.
+    let seconds = now.0.saturating_sub(then.0) / 1000;
+    match seconds {
+        0..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m", seconds / 60),
+        3600..86_400 => format!("{}h{:02}m", seconds / 3600, seconds / 60 % 60),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
 fn type_text(turn: &Value) -> String {
     let declared = turn.get("declared_type").unwrap_or(&Value::Null);
     match text_of(declared, "type_id") {
@@ -250,6 +263,28 @@ mod tests {
             );
         }
         assert_eq!(shown.block_lines(&out), block);
+    }
+
+    #[test]
+    fn an_age_is_shown_in_its_largest_unit() {
+        for (seconds, expect) in [
+            (0, "0s"),
+            (59, "59s"),
+            (60, "1m"),
+            (3599, "59m"),
+            (3660, "1h01m"),
+            (172_800, "2d"),
+        ] {
+            assert_eq!(
+                age_since(Timestamp(5_000), Timestamp(5_000 + seconds * 1000)),
+                expect
+            );
+        }
+        assert_eq!(
+            age_since(Timestamp(9), Timestamp(0)),
+            "0s",
+            "a clock that was set back"
+        );
     }
 
     #[test]

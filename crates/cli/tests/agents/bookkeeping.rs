@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-use crate::team::is_turn_end;
+use super::is_turn_end;
 
 /// Where an input is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum InputPlace {
     Inbox,
-    Turn,
+    /// The turn that consumed it.
+    Turn(String),
+    /// A turn that failed has consumed it. A person may let it try again.
+    FailedTurn,
 }
 
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub(crate) struct Books {
     open_turns: BTreeSet<String>,
     open_tools: BTreeSet<String>,
     open_approvals: BTreeSet<String>,
+    /// The ends and the type of each edge.
+    edges: BTreeMap<String, String>,
     /// Every id and every natural key that must be unique, with the kind of thing in front.
     used: BTreeSet<String>,
 }
@@ -55,9 +60,9 @@ impl Books {
             }
             "node.patch" if !event["patch"]["id"].is_null() => {
                 self.use_once("node", &event["patch"]["id"]);
-                self.use_once("alias", &event["patch"]["alias"]);
             }
             "edge.created" => self.add_edge(&event["edge"]),
+            "edge.deleted" => drop(self.edges.remove(&text(&event["edgeId"]))),
             "artifact.created" => self.add_artifact(event),
             "tool.proposed" => open(&mut self.open_tools, &event["tool"]["id"]),
             "tool.completed" => close(&mut self.open_tools, &event["toolId"]),
@@ -83,9 +88,15 @@ impl Books {
     }
 
     fn add_edge(&mut self, edge: &Value) {
-        self.use_once("edge", &edge["id"]);
         let ends = format!("{} {} {}", edge["from"], edge["to"], edge["type"]);
-        self.use_once("connection", &ends.into());
+        // The same event carries the edge again when its label, direction or gate was changed.
+        if self.edges.get(&text(&edge["id"])) == Some(&ends) {
+            return;
+        }
+        self.use_once("edge", &edge["id"]);
+        let is_new = self.edges.values().all(|known| *known != ends);
+        assert!(is_new, "a second edge like {edge}");
+        self.edges.insert(text(&edge["id"]), ends);
     }
 
     /// A turn has each of its files once.
@@ -104,21 +115,32 @@ impl Books {
         let turn = text(&event["turnId"]);
         if event["status"] == "turn.started" {
             self.use_once("turn", &event["turnId"]);
-            self.open_turns.insert(turn);
-            self.move_inputs(&event["consumed"], InputPlace::Inbox, InputPlace::Turn);
+            self.open_turns.insert(turn.clone());
+            for input in ids(&event["consumed"]) {
+                let from = self.move_input(input, InputPlace::Turn(turn.clone()));
+                let may_start = [InputPlace::Inbox, InputPlace::FailedTurn];
+                assert!(may_start.contains(&from), "{input} is consumed twice");
+            }
         } else if is_turn_end(event) {
             assert!(self.open_turns.remove(&turn), "a turn ends twice: {event}");
-            self.move_inputs(&event["requeued"], InputPlace::Turn, InputPlace::Inbox);
+            let of_turn = InputPlace::Turn(turn);
+            for input in ids(&event["requeued"]) {
+                let from = self.move_input(input, InputPlace::Inbox);
+                assert_eq!(from, of_turn, "{input} was not consumed by this turn");
+            }
+            if event["status"] == "turn.failed" {
+                let consumed = self.inputs.values_mut();
+                let consumed = consumed.filter(|input| input.place == of_turn);
+                consumed.for_each(|input| input.place = InputPlace::FailedTurn);
+            }
         }
     }
 
-    fn move_inputs(&mut self, ids: &Value, from: InputPlace, to: InputPlace) {
-        for id in ids.as_array().into_iter().flatten() {
-            let input = self.inputs.get_mut(id.as_str().unwrap());
-            let input = input.unwrap_or_else(|| panic!("the input {id} was never sent"));
-            assert_eq!(input.place, from, "the input {id} moves twice");
-            input.place = to;
-        }
+    /// Moves an input to another place. Returns where it was.
+    fn move_input(&mut self, id: &str, to: InputPlace) -> InputPlace {
+        let input = self.inputs.get_mut(id);
+        let input = input.unwrap_or_else(|| panic!("the input {id} was never sent"));
+        std::mem::replace(&mut input.place, to)
     }
 
     /// How many inputs wait for a node.
@@ -142,6 +164,7 @@ impl Books {
 
     /// The state that the server shows is the one that the events make.
     pub(crate) fn check_snapshot(&self, run: &Value) {
+        let mut aliases = BTreeSet::new();
         for (id, node) in run["nodes"].as_object().unwrap() {
             assert_eq!(node["inboxCount"], self.inbox_count(id), "{node:#}");
             let turn = node["turnId"].as_str();
@@ -149,8 +172,16 @@ impl Books {
                 turn.is_none_or(|turn| self.open_turns.contains(turn)),
                 "{node:#}"
             );
+            let alias = node["alias"].as_str().map(str::to_lowercase);
+            let is_new = alias.is_none_or(|alias| aliases.insert(alias));
+            assert!(is_new, "a second node with the alias of {node:#}");
         }
     }
+}
+
+fn ids(list: &Value) -> impl Iterator<Item = &str> {
+    let list = list.as_array().into_iter().flatten();
+    list.map(|id| id.as_str().unwrap())
 }
 
 fn text(id: &Value) -> String {

@@ -3,6 +3,7 @@
 //! Every event is checked on the way: it fits the schema of its type, belongs to the run, and its
 //! number follows the one before. A test that reads events therefore also tests the stream.
 
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Instant;
 
@@ -80,9 +81,11 @@ impl EventSocket {
                     return None;
                 }
                 Ok(_) => {}
-                Err(Error::Io(error)) if error.kind() == std::io::ErrorKind::WouldBlock => {
+                Err(Error::Io(error)) if error.kind() == ErrorKind::WouldBlock => {
                     panic!("no event came any more: {:#?}", self.seen)
                 }
+                // A process that was stopped and goes on.
+                Err(Error::Io(error)) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
                     self.end = format!("broken: {error}");
                     return None;

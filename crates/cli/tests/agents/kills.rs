@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::bookkeeping::Books;
+use crate::team::bookkeeping::Books;
 use crate::team::event_socket::EventSocket;
 use crate::team::{ANSWER_MAX, Team, is_completion, make_repository, name_of};
 
@@ -180,8 +180,8 @@ fn kills_keep_the_sessions_of_programs() {
             names.iter().all(|name| **name == session),
             "{protocol}: {names:?}"
         );
-        // The scripted agent draws a new name unless it is told to resume, and a resumed session is
-        // told only what is new.
+        // The scripted agent makes up a new session name unless the server asks it to resume one. The
+        // prompt of a resumed session has only the news.
         let mut sent = events.iter().filter(|event| {
             event["nodeId"] == node.as_str() && event["status"] == "waiting_for_model"
         });
@@ -226,7 +226,7 @@ fn wait_for_pid(file: &Path) -> String {
     }
 }
 
-/// Whether a process exists. A zombie has ended: nobody has asked for its status yet.
+/// Whether a process runs. A zombie does not: it has ended, and its parent has not read its status.
 fn is_alive(pid: &str) -> bool {
     let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     let state = status.rsplit_once(") ").map(|(_, rest)| &rest[..1]);

@@ -1,4 +1,4 @@
-//! What is verified, what lands in the user's directory, and what is taken back, byte for byte.
+//! Verification, apply and revert, compared byte by byte with the user's directory.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -283,6 +283,39 @@ fn a_turn_can_be_reverted_after_a_garbage_collection() {
     let revert = format!("/api/runs/{run}/turns/{turn}/revert");
     assert_eq!(team.post(&revert, &json!({}))["paths"], json!(["mine.txt"]));
     assert_eq!(fs::read_to_string(&mine).unwrap(), "uncommitted\n");
+}
+
+#[test]
+fn a_second_revert_changes_nothing_and_the_run_remembers_the_first() {
+    let (team, run, [a, _]) = start(json!({}));
+    play(&team, &run, &a, "WRITE A");
+    apply(&team, &run);
+    let turn = turn_of(&team, &run, &a);
+    let revert = format!("/api/runs/{run}/turns/{turn}/revert");
+    let first = team.post(&revert, &json!({}));
+    assert_eq!(first, json!({"paths": ["a.txt"]}));
+    let second = team.post(&revert, &json!({}));
+    assert_eq!(second, json!({"paths": [], "already": ["a.txt"]}));
+    assert!(!team.work().join("a.txt").exists());
+    // The diff of the turn stays as it is; a file of the run says what became of it.
+    let artifacts = team.get(&format!("/api/runs/{run}/artifacts"));
+    let artifacts = artifacts["artifacts"].as_array().unwrap();
+    let noted: Vec<&Value> = artifacts
+        .iter()
+        .filter(|artifact| artifact["name"] == "revert.json")
+        .collect();
+    assert_eq!(noted.len(), 1, "{noted:#?}");
+    let metadata = &noted[0]["metadata"];
+    assert_eq!(
+        (&metadata["turnId"], &metadata["filesChanged"]),
+        (&json!(turn), &json!(["a.txt"]))
+    );
+    // Somebody else's file is still a conflict.
+    fs::write(team.work().join("a.txt"), "of the user\n").unwrap();
+    let refused = team.request("POST", &revert, Some(&json!({})));
+    assert_eq!(refused.status, 409, "{}", refused.body);
+    let kept = fs::read_to_string(team.work().join("a.txt")).unwrap();
+    assert_eq!(kept, "of the user\n");
 }
 
 #[test]

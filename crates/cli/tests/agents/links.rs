@@ -292,6 +292,7 @@ fn a_nodes_token_opens_its_tools_and_nothing_else() {
             refused.body
         );
     }
+    check_every_route(team, &headers);
     check_binary_port(team, &token);
     check_tools(team, &headers);
 
@@ -305,6 +306,35 @@ fn a_nodes_token_opens_its_tools_and_nothing_else() {
         &headers,
     );
     assert_eq!(gone.status, 401, "it ends with its process");
+}
+
+/// No operation of the API takes the token, whatever it is about. Tools are no operations.
+fn check_every_route(team: &Team, headers: &[(&str, &str)]) {
+    let document = team.get("/openapi.json");
+    let mut refused = 0;
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        let path = without_parameters(path);
+        for (method, operation) in operations.as_object().unwrap() {
+            let is_open = !operation["security"].is_array();
+            if is_open || path == "/mcp" {
+                continue;
+            }
+            let method = method.to_uppercase();
+            let answered = team.request_with(&method, &path, Some(&json!({})), headers);
+            let status = answered.status;
+            assert!([401, 403].contains(&status), "{method} {path}: {status}");
+            refused += 1;
+        }
+    }
+    assert!(refused > 80, "only {refused} operations");
+}
+
+/// A path with some text in the place of each parameter.
+fn without_parameters(path: &str) -> String {
+    let parts = path
+        .split('/')
+        .map(|part| if part.starts_with('{') { "x" } else { part });
+    parts.collect::<Vec<&str>>().join("/")
 }
 
 fn check_binary_port(team: &Team, token: &str) {
@@ -413,6 +443,53 @@ fn a_line_a_diff_and_an_entry_lead_back_to_a_person() {
     }
     check_unknown_refs(team, &diff);
     check_transcript(team, &linked.coder);
+}
+
+/// The lead claims too early, and repairs the work when the server tells it that the check failed.
+const REPAIRED: &str = r#"
+[[turn]]
+when = "Build it"
+steps = [
+    { call = "complete_run", args = { summary = "All done", ok = true }, else = [{ say = "Not yet." }] },
+    { say = "Claimed." },
+]
+
+[[turn]]
+when = "proof.txt"
+steps = [
+    { write = "proof.txt", content = "proof\n" },
+    { say = "Repaired." },
+]
+"#;
+
+#[test]
+fn a_note_of_the_server_leads_to_the_turn_that_it_is_about() {
+    let team = Team::start(REPAIRED);
+    let run = team.new_run(json!({"verify": ["test -e proof.txt"]}));
+    let lead = team.add_node(
+        &run,
+        "orchestrator",
+        "claude",
+        json!({
+            "alias": "lead", "capabilities": {"writeCode": true},
+            "permissions": {"cliPermissionsMode": "skip"},
+        }),
+    );
+    team.chat(&run, &lead, "Build it");
+    team.wait_for_turn_end(&run, &lead, 2);
+    let diff = team.artifacts_of(&run, &lead, "diff").remove(1);
+    let reference = format!(
+        "artifact:%2F%2F{}%23proof.txt:1",
+        diff["id"].as_str().unwrap()
+    );
+    let why = team.get(&format!("/v1/refs/{reference}/why"));
+    let expect = [
+        "line", "diff", "turn", "prompt", "note", "turn", "prompt", "message", "person",
+    ];
+    assert_eq!(kinds(&why), expect, "{why:#}");
+    assert_eq!(why["chain"][4]["by"], "the server");
+    assert_eq!(why["chain"][7]["summary"], "Build it");
+    assert_eq!(why["end"], Value::Null, "it ends at a person");
 }
 
 fn check_unknown_refs(team: &Team, diff: &str) {

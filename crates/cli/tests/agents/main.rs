@@ -5,8 +5,8 @@
 mod api;
 mod approvals;
 mod archive;
-mod bookkeeping;
 mod changes;
+mod command_line;
 mod deleted_worktrees;
 mod demo;
 mod docs_node;
@@ -37,6 +37,7 @@ mod story_c;
 mod supervision;
 mod team;
 mod terminal;
+mod timelines;
 mod tool_calls;
 mod turns;
 mod worktrees;

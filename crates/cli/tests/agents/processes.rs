@@ -29,7 +29,7 @@ fn stat_fields(pid: i32) -> Option<Vec<String>> {
     Some(fields.split_whitespace().map(str::to_owned).collect())
 }
 
-/// Whether a process runs. One that has ended and that nobody waits for does not.
+/// Whether a process runs. A zombie does not: it has ended, and its parent has not read its status.
 pub(crate) fn is_alive(pid: i32) -> bool {
     stat_fields(pid).is_some_and(|fields| fields[0] != "Z")
 }

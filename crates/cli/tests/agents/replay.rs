@@ -1,5 +1,10 @@
-//! Replay gives the live state: the records of each run are read from the store, folded by the
-//! runtime, and compared with what the server shows.
+//! Replay gives the live state: the log of each run is compared with everything that the server makes
+//! of it.
+//!
+//! - The records, read from the store and applied by the runtime, make the state that is shown.
+//! - The events, folded as a client folds them, make that state too. Each fits its schema.
+//! - No input is lost or consumed twice, and nothing begins or ends twice.
+//! - The file of events and the copies of artifacts have what the log has.
 //!
 //! The harness calls [`check_all_runs`] before a server ends, after each start, and at the end of
 //! every test that did not fail before. So each test is also a test that the server keeps no state
@@ -25,10 +30,12 @@ use turnkeep_types::{BlobHash, ContextId, Timestamp};
 use turnkeep_wire::json::{Hash, Time};
 
 use super::Team;
+use super::bookkeeping::Books;
+use super::folded_run::{Decisions, ServedRun, check_served_run};
 
 /// How many records are read at once.
 const PAGE_RECORDS: u32 = 512;
-/// How often a run and its approvals are read until no event comes between them.
+/// How often a run and its decisions are read until no event comes between them.
 const READS_MAX: usize = 30;
 
 /// Compares every run that the server shows with its records. Panics with the differences.
@@ -45,82 +52,106 @@ pub(crate) fn check_all_runs(team: &Team) {
     }
     let reader = RecordReader::open(team);
     for id in ids {
-        if let Some(shown) = ShownRun::read(team, id) {
-            check_run(&shown, &reader.read_events(team, id));
+        if let Some(served) = read_served_run(team, id) {
+            let events = team.events(id);
+            check_served_run(&served, &events);
+            check_books(&served, &events);
+            team.check_event_file_has(id, events);
+            check_artifact_files(&served);
+            check_records(&served, &reader.read_events(team, id));
         }
     }
 }
 
-fn check_run(shown: &ShownRun, events: &[Event]) {
-    let mut replayed = Run::new(shown.run["id"].as_str().unwrap().parse().unwrap());
+/// Nothing is lost or doubled, up to the snapshot.
+fn check_books(served: &ServedRun, events: &[Value]) {
+    let count = usize::try_from(served.last_seq()).unwrap();
+    Books::keep(&events[..count]).check_snapshot(&served.run);
+}
+
+/// The copies of artifacts are written before their events are in the file.
+fn check_artifact_files(served: &ServedRun) {
+    for artifact in served.run["artifacts"].as_object().unwrap().values() {
+        let path = Path::new(artifact["path"].as_str().unwrap());
+        // A test may put a directory in the place of a file, so that the server cannot write it.
+        if !path.is_dir() {
+            let copy = std::fs::read(path);
+            let copy = copy.unwrap_or_else(|error| panic!("{error}: {artifact}"));
+            assert_eq!(
+                artifact["contentHash"],
+                json!(Hash(BlobHash::of(&copy))),
+                "{artifact}"
+            );
+        }
+    }
+}
+
+/// The records of a run make the state that the server shows, when the runtime applies them.
+fn check_records(served: &ServedRun, events: &[Event]) {
+    let mut replayed = Run::new(served.run["id"].as_str().unwrap().parse().unwrap());
     // The log may have grown since the snapshot was made.
-    let until_snapshot = events.iter().take_while(|event| event.seq <= shown.seq());
+    let until_snapshot = events
+        .iter()
+        .take_while(|event| event.seq <= served.last_seq());
     for (number, event) in (1..).zip(until_snapshot) {
         assert_eq!(event.seq, number, "the numbers of events are dense");
         replayed.apply(event);
     }
     let mut differences = Vec::new();
-    compare("run", &shown.run, &run_fields(&replayed), &mut differences);
+    compare("run", &served.run, &run_fields(&replayed), &mut differences);
     let approvals = by_id(replayed.live.approvals.values().map(|approval| {
         let fields = approval_fields(approval);
         (approval.id.to_string(), fields)
     }));
-    if let Some(shown) = &shown.approvals {
-        compare("approvals", shown, &approvals, &mut differences);
+    if let Some(decisions) = &served.decisions {
+        let shown = by_id(decisions.approvals.iter().map(|shown| {
+            let id = shown["approvalId"].as_str().unwrap();
+            (id.to_owned(), shown.clone())
+        }));
+        compare("approvals", &shown, &approvals, &mut differences);
     }
     assert!(
         differences.is_empty(),
         "a replay of the log of {} is not what the server shows:\n{}",
-        shown.run["id"],
+        served.run["id"],
         differences.join("\n")
     );
 }
 
-/// What the server shows of a run at one moment.
-struct ShownRun {
-    run: Value,
-    /// The open approvals by their ids. `None` if the run was never quiet for long enough to read
-    /// them at the same moment.
-    approvals: Option<Value>,
+/// Reads a run, its approvals and its rules. The answers belong together if no event came between
+/// them, which an agent that prints all the time may prevent.
+/// Returns `None` for a run that is deleted.
+fn read_served_run(team: &Team, id: &str) -> Option<ServedRun> {
+    let mut run = read_run(team, id)?;
+    for _ in 0..READS_MAX {
+        let decisions = read_decisions(team, id);
+        let before = run;
+        run = read_run(team, id)?;
+        if before["lastSeq"] == run["lastSeq"] {
+            let decisions = Some(decisions);
+            return Some(ServedRun { run, decisions });
+        }
+    }
+    let decisions = None;
+    Some(ServedRun { run, decisions })
 }
 
-impl ShownRun {
-    /// Reads the run and its approvals. The answers belong together if no event came between them,
-    /// which an agent that prints all the time may prevent.
-    /// Returns `None` for a run that is deleted.
-    fn read(team: &Team, id: &str) -> Option<Self> {
-        let mut run = read_run(team, id)?;
-        for _ in 0..READS_MAX {
-            let listed = team.get(&format!("/api/approvals?runId={id}"));
-            let before = run;
-            run = read_run(team, id)?;
-            if before["lastSeq"] == run["lastSeq"] {
-                let approvals = Some(approvals_by_id(&listed));
-                return Some(Self { run, approvals });
-            }
-        }
-        let approvals = None;
-        Some(Self { run, approvals })
-    }
-
-    /// The number of the last event that the snapshot has.
-    fn seq(&self) -> u64 {
-        self.run["lastSeq"].as_u64().unwrap()
+fn read_decisions(team: &Team, run: &str) -> Decisions {
+    let rows = |list: &str, field: &str| {
+        let mut listed = team.get(&format!("/api/{list}"))[list].take();
+        let rows = listed.as_array_mut().unwrap().iter_mut();
+        let of_run = rows.filter(|row| row["runId"] == run);
+        of_run.map(|row| row[field].take()).collect()
+    };
+    Decisions {
+        approvals: rows("approvals", "approval"),
+        rules: rows("rules", "rule"),
     }
 }
 
 fn read_run(team: &Team, id: &str) -> Option<Value> {
     let mut answered = team.request("GET", &format!("/api/runs/{id}"), None);
     (answered.status == 200).then(|| answered.body["run"].take())
-}
-
-fn approvals_by_id(listed: &Value) -> Value {
-    let listed = listed["approvals"].as_array().unwrap().iter();
-    by_id(listed.map(|listed| {
-        let approval = &listed["approval"];
-        let id = approval["approvalId"].as_str().unwrap();
-        (id.to_owned(), approval.clone())
-    }))
 }
 
 /// Reads the stored records of runs over the binary protocol.
@@ -143,7 +174,11 @@ impl RecordReader {
             .build()
             .unwrap();
         let address = team.binary_address();
-        let connected = Client::connect(&address, Options::default());
+        let options = Options {
+            token: team.token().map(str::to_owned),
+            ..Options::default()
+        };
+        let connected = Client::connect(&address, options);
         let client = runtime.block_on(connected).unwrap();
         Self { runtime, client }
     }

@@ -32,7 +32,7 @@ fn a_killed_server_pauses_its_run_and_loses_no_input() {
             .starts_with("message.assistant")
     });
     team.kill();
-    // The file is garbled while nobody watches it.
+    // The file is damaged while no server runs.
     let file = team.run_dir(&run).join("events.jsonl");
     fs::write(&file, "garbage").unwrap();
     team.restart();
@@ -69,8 +69,8 @@ steps = [
 ]
 "#;
 
-/// A planner that has written what it may write and what it may not, when the server was killed and
-/// started again.
+/// A planner that has written an allowed and a forbidden file when the server was killed and started
+/// again.
 struct LostPlan {
     team: Team,
     run: String,

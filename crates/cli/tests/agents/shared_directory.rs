@@ -333,8 +333,51 @@ fn keep_and_revert_decide_about_one_file_at_a_time() {
     assert_eq!(node["status"], "idle", "{node}");
 }
 
-/// A revert of the whole turn leaves the files of the sibling alone: nobody knows that they belong to
-/// this turn.
+/// The writer works first, then the watcher, who may write documents only.
+const REVERTED_MEANWHILE: &str = r#"
+[[turn]]
+when = ["(writer) of run"]
+steps = [
+    { write = "src/x", content = "of the writer\n" },
+    { say = "Written." },
+]
+
+[[turn]]
+when = ["(watcher) of run"]
+steps = [
+    { write = "docs/notes.md", content = "notes\n" },
+    { touch = "SANDBOX/watching" },
+    { wait_for_file = "SANDBOX/watcher-may-end" },
+    { say = "Watched." },
+]
+"#;
+
+/// What a person takes back while another node works is no change of that node.
+#[test]
+fn a_revert_during_a_turn_is_not_the_work_of_its_node() {
+    let team = Team::start(REVERTED_MEANWHILE);
+    let run = team.new_run(json!({}));
+    let writer = team.add_node(&run, "implementer", "claude", skip("writer"));
+    let watcher = team.add_node(&run, "reviewer", "codex", skip("watcher"));
+    team.chat(&run, &writer, "Write");
+    assert_eq!(team.wait_for_turn_end(&run, &writer, 1), "turn.completed");
+    team.chat(&run, &watcher, "Watch");
+    wait_for_file(&team, "watching");
+    let of_writer = team.artifacts_of(&run, &writer, "diff").remove(0);
+    let turn = of_writer["metadata"]["turnId"].as_str().unwrap().to_owned();
+    let revert = format!("/api/runs/{run}/turns/{turn}/revert");
+    assert_eq!(team.post(&revert, &json!({}))["paths"], json!(["src/x"]));
+    fs::write(team.sandbox.path("watcher-may-end"), "").unwrap();
+    assert_eq!(team.wait_for_turn_end(&run, &watcher, 1), "turn.completed");
+    let of_watcher = team.artifacts_of(&run, &watcher, "diff").remove(0);
+    let metadata = &of_watcher["metadata"];
+    assert_eq!(metadata["shared"], json!(["src/x"]), "{metadata:#}");
+    assert_eq!(metadata["violation"], Value::Null, "{metadata:#}");
+    assert_eq!(team.show_node(&run, &watcher)["status"], "idle");
+}
+
+/// A revert of the whole turn leaves the files of the sibling alone: nothing proves that they belong
+/// to this turn.
 #[test]
 fn reverting_the_turn_spares_what_it_shares() {
     let shared = Shared::write_all(SiblingEnds::Before);

@@ -21,8 +21,8 @@ use self::programs::{
     ACP, CODEX, GEMINI, JSONL, PTY, RAW, STREAM_JSON, command_of, provider_tables,
 };
 pub(crate) use self::programs::{CLAUDE, StoryProgram};
-use crate::bookkeeping::Books;
 use crate::sandbox::Sandbox;
+use crate::team::bookkeeping::Books;
 use crate::team::event_socket::EventSocket;
 use crate::team::replay::refresh_recording;
 use crate::team::{Answered, Team, is_completion, is_turn_end, make_repository, name_of};
@@ -454,7 +454,7 @@ fn check_first_prompt(team: &Team, story: &Story) {
     assert!(full.contains("PLEASE PLAN"), "{full}");
 }
 
-/// In PLANNING mode the planner keeps its plan; what it may not write is restored.
+/// In PLANNING mode the planner's plan stays, and its forbidden file is restored.
 fn check_plan(team: &Team, story: &Story) {
     let diffs = team.artifacts_of(&story.run, &story.planner, "diff");
     assert_eq!(

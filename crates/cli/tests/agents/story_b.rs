@@ -15,8 +15,13 @@ repeat = true
 steps = [{ say = "Noted." }]
 
 [[turn]]
-when = ["(closes) of run"]
+when = ["(closes-"]
 steps = ["close_stdout"]
+
+[[turn]]
+when = ["(mute) of run"]
+repeat = true
+steps = ["silence"]
 
 [[turn]]
 when = ["(worker) of run"]
@@ -126,7 +131,7 @@ fn wait_for_end_of(team: &Team) {
     }
 }
 
-/// The kinds of what waits for a person in a run.
+/// The kinds of a run's attention items: reasons why it waits for a person.
 fn attention_of(team: &Team, run: &str) -> BTreeSet<String> {
     let waiting = team.get("/api/attention");
     let items = waiting["items"].as_array().unwrap().iter();
@@ -156,27 +161,55 @@ protocol = "stream-json"
     let team = Team::start_with(SCRIPT, |_| broken.to_owned());
     let run = team.new_run(json!({"limits": {"fanInMs": 0}}));
     team.add_node(&run, "orchestrator", "claude", skip("lead"));
-    let cases = [
-        ("missing", "missing", "/nonexistent/agent"),
-        ("exits", "exits", "no licence"),
-        ("garbage", "garbage", "not a protocol"),
-        ("closes", "claude", ""),
+    let mut cases = vec![
+        ("missing".to_owned(), "missing", "/nonexistent/agent"),
+        ("exits".to_owned(), "exits", "no licence"),
+        ("garbage".to_owned(), "garbage", "not a protocol"),
     ];
-    for (alias, program, _) in cases {
+    // The end of its output is the end of a raw program's answer.
+    for protocol in PROTOCOLS.into_iter().filter(|name| *name != "raw") {
+        cases.push((format!("closes-{protocol}"), protocol, ""));
+    }
+    for (alias, program, _) in &cases {
         team.add_node(&run, "implementer", program, skip(alias));
         team.connect(&run, "lead", alias);
     }
     let healthy = team.add_node(&run, "implementer", "codex", skip("healthy"));
     team.connect(&run, "lead", "healthy");
-    for (alias, ..) in cases.into_iter().chain([("healthy", "", "")]) {
+    let aliases = cases.iter().map(|(alias, ..)| alias.as_str());
+    for alias in aliases.chain(["healthy"]) {
         let envelope = json!({"from": "lead", "to": alias, "message": "Work"});
         team.post(&route(&run, "handoffs"), &envelope);
     }
-    for (alias, _, reason) in cases {
+    for (alias, _, reason) in &cases {
         check_failure(&team, &run, alias, reason);
     }
     assert_eq!(team.wait_for_turn_end(&run, &healthy, 1), "turn.completed");
     assert!(attention_of(&team, &run).contains("failure"));
+}
+
+#[test]
+fn a_program_that_never_answers_fails_its_node_alone_and_whoever_asked_hears_why() {
+    let team = Team::start_with(SCRIPT, |_| "[runs]\nprogram_stop_ms = 50\n".to_owned());
+    for protocol in PROTOCOLS {
+        let run = team.new_run(json!({"limits": {"fanInMs": 0}}));
+        team.add_node(&run, "orchestrator", "claude", skip("lead"));
+        let mute = team.add_node(&run, "implementer", protocol, skip("mute"));
+        let healthy = team.add_node(&run, "implementer", "codex", skip("healthy"));
+        team.connect(&run, "lead", "mute");
+        let envelope = json!({"from": "lead", "to": "mute", "message": "Work"});
+        team.post(&route(&run, "handoffs"), &envelope);
+        team.wait_for(&run, "the prompt", |event| {
+            event["nodeId"] == mute.as_str() && event["status"] == "waiting_for_model"
+        });
+        team.chat(&run, &healthy, "Hello");
+        assert_eq!(team.wait_for_turn_end(&run, &healthy, 1), "turn.completed");
+        // The limit comes when only the mute program works, so that it ends no other turn.
+        set_status(&team, &run, &json!({"limits": {"silenceEndMs": 1}}));
+        team.wait_for_turn_end(&run, &mute, 1);
+        set_status(&team, &run, &json!({"limits": {"silenceEndMs": 0}}));
+        check_failure(&team, &run, "mute", "timed out: it printed nothing");
+    }
 }
 
 /// A node has failed with this reason, and its lead got a report that says so.

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::bookkeeping::Books;
 use crate::story_a::{CLAUDE, Story, start_story};
 use crate::story_b::{play_trouble, start_trouble};
+use crate::team::bookkeeping::Books;
 use crate::team::contract::EVENT_TYPES;
 use crate::team::event_socket::{EventSocket, Place};
 use crate::team::{Team, skip};

@@ -4,10 +4,14 @@
 //! way.
 
 // By path, because other test binaries include this file from their own directory.
+#[path = "bookkeeping.rs"]
+pub(crate) mod bookkeeping;
 #[path = "contract.rs"]
 pub(crate) mod contract;
 #[path = "event_socket.rs"]
 pub(crate) mod event_socket;
+#[path = "../../../server/tests/support/folded_run.rs"]
+mod folded_run;
 #[path = "replay.rs"]
 pub(crate) mod replay;
 
@@ -17,7 +21,7 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -41,8 +45,11 @@ pub(crate) const PROTOCOLS: [&str; 7] = [
 
 /// A server, its agent script and its workspace.
 pub(crate) struct Team {
-    pub(crate) sandbox: Sandbox,
+    /// Before the sandbox, so that it ends before its files are removed.
     server: Option<ServerProcess>,
+    pub(crate) sandbox: Sandbox,
+    /// The data directory of the server.
+    data: PathBuf,
 }
 
 /// The answer to a request.
@@ -65,7 +72,6 @@ impl Team {
         // Agents in different directories meet at files with absolute paths.
         let script = script.replace("SANDBOX", sandbox.path("").to_str().unwrap());
         fs::write(sandbox.path("script.toml"), script).unwrap();
-        fs::create_dir(sandbox.path("work")).unwrap();
         let mut config = String::new();
         for name in ["claude", "codex", "gemini"] {
             config.push_str(&provider(&sandbox, name, None));
@@ -74,8 +80,15 @@ impl Team {
             config.push_str(&provider(&sandbox, name, Some(name)));
         }
         config.push_str(&more(&sandbox));
+        Self::start_configured(sandbox, &config)
+    }
+
+    /// Starts a server with this configuration.
+    pub(crate) fn start_configured(sandbox: Sandbox, config: &str) -> Self {
         fs::write(sandbox.path("config.toml"), config).unwrap();
+        fs::create_dir(sandbox.path("work")).unwrap();
         let mut team = Self {
+            data: sandbox.data(),
             sandbox,
             server: None,
         };
@@ -91,7 +104,21 @@ impl Team {
         command.env("TMPDIR", sandbox.path("tmp"));
         command.env("PATH", std::env::var_os("PATH").unwrap());
         let server = Some(ServerProcess::start(&mut command));
-        Self { sandbox, server }
+        let mut made = fs::read_dir(sandbox.path("tmp")).unwrap();
+        Self {
+            data: made.next().unwrap().unwrap().path().join("data"),
+            sandbox,
+            server,
+        }
+    }
+
+    /// A server that a test has started in its own way.
+    pub(crate) fn of_server(sandbox: Sandbox, server: ServerProcess) -> Self {
+        Self {
+            server: Some(server),
+            data: sandbox.data(),
+            sandbox,
+        }
     }
 
     /// Starts the server, again if it was running.
@@ -143,13 +170,19 @@ impl Team {
     }
 
     pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
-        self.sandbox.data().join("runs").join(run)
+        self.data.join("runs").join(run)
     }
 
     /// Where the server listens for the binary protocol.
     pub(crate) fn binary_address(&self) -> String {
         let said = &self.server.as_ref().unwrap().said;
         said["tcp"].as_str().unwrap().to_owned()
+    }
+
+    /// The owner's token, if the server requires one.
+    fn token(&self) -> Option<&str> {
+        let link = self.server.as_ref()?.said["link"].as_str()?;
+        link.split_once("token=").map(|(_, token)| token)
     }
 
     /// Where the server listens for HTTP.
@@ -181,6 +214,9 @@ impl Team {
         );
         for (name, value) in headers {
             write!(head, "{name}: {value}\r\n").unwrap();
+        }
+        if let Some(token) = self.token() {
+            write!(head, "Authorization: Bearer {token}\r\n").unwrap();
         }
         write!(stream, "{head}\r\n{text}").unwrap();
         let mut reader = BufReader::new(stream);
@@ -351,34 +387,49 @@ impl Team {
 
     /// The file `events.jsonl` has exactly the events of the log.
     pub(crate) fn check_event_file(&self, run: &str) {
-        let path = self.run_dir(run).join("events.jsonl");
-        let deadline = std::time::Instant::now() + ANSWER_MAX;
-        loop {
-            let events = self.events(run);
-            let text = fs::read_to_string(&path).unwrap_or_default();
-            let lines: Vec<Value> = text
-                .lines()
-                .filter_map(|line| serde_json::from_str(line).ok())
-                .collect();
-            if lines == events {
-                break;
-            }
-            assert!(
-                std::time::Instant::now() < deadline,
-                "the file has {} lines, the log {} events",
-                lines.len(),
-                events.len()
-            );
-            std::thread::yield_now();
-        }
-        let numbers: Vec<u64> = self
-            .events(run)
-            .iter()
-            .map(|event| event["seq"].as_u64().unwrap())
-            .collect();
-        let dense: Vec<u64> = (1..=numbers.len() as u64).collect();
-        assert_eq!(numbers, dense, "the numbers are dense");
+        self.check_event_file_has(run, self.events(run));
     }
+
+    /// The file `events.jsonl` has these events, the first of the run, as soon as the server has
+    /// written them. It has no event that the log does not have.
+    fn check_event_file_has(&self, run: &str, mut events: Vec<Value>) {
+        let path = self.run_dir(run).join("events.jsonl");
+        // A test may put a directory in its place, so that the server cannot write it.
+        if path.is_dir() {
+            return;
+        }
+        let deadline = Instant::now() + ANSWER_MAX;
+        let mut text = read_whole_lines(&path);
+        while text.len() < events.len() {
+            let (have, want) = (text.len(), events.len());
+            let in_time = Instant::now() < deadline;
+            assert!(in_time, "{run}: {have} lines, {want} events");
+            std::thread::yield_now();
+            text = read_whole_lines(&path);
+        }
+        let lines: Vec<Value> = text
+            .iter()
+            .map(|line| serde_json::from_slice(line).unwrap())
+            .collect();
+        if lines.len() > events.len() {
+            events = self.events(run);
+        }
+        for (line, event) in lines.iter().zip(&events) {
+            assert_eq!(line, event, "the file of {run}");
+        }
+        assert!(lines.len() <= events.len(), "the file is ahead of the log");
+        for (number, event) in (1_u64..).zip(&events) {
+            assert_eq!(event["seq"], number, "the numbers are dense");
+        }
+    }
+}
+
+/// The lines of a file that are complete.
+fn read_whole_lines(path: &Path) -> Vec<Vec<u8>> {
+    let bytes = fs::read(path).unwrap_or_default();
+    let lines = bytes.split_inclusive(|byte| *byte == b'\n');
+    let whole = lines.filter(|line| line.ends_with(b"\n"));
+    whole.map(<[u8]>::to_vec).collect()
 }
 
 impl Drop for Team {

@@ -15,7 +15,8 @@ fn check_limit(program: RealProgram, body: Value, wait_seconds: i64) {
         when: "Greet me",
         replies: vec![limit],
     };
-    let office = Office::open(program, vec![topic]);
+    let office = Office::open(&[program], vec![topic]);
+    let office = office.begin(json!({"goal": "Look after the files"}));
     let node = office.add_node(program, "implementer");
     let seq = office.last_seq();
     office.chat(&node, "Greet me");

@@ -17,3 +17,7 @@ mod programs;
 #[path = "../sandbox/mod.rs"]
 mod sandbox;
 mod story;
+#[allow(dead_code, reason = "each test binary uses a part of it")]
+#[path = "../agents/team.rs"]
+mod team;
+mod team_story;

@@ -91,10 +91,12 @@ impl Asked {
         Reply::Say("No topic fits.")
     }
 
-    /// The offered tool whose name ends so: each program puts the server's name in front of it.
+    /// The tool of our server whose name ends so: each program puts the server's name in front of it.
     pub(crate) fn find_tool(&self, end: &str) -> String {
-        let offered = self.tools.iter().find(|name| name.ends_with(end));
-        offered.cloned().unwrap_or_else(|| end.to_owned())
+        let mut offered = self.tools.iter();
+        let is_ours = |name: &&String| name.contains("turnkeep") && name.ends_with(end);
+        let found = offered.find(is_ours);
+        found.cloned().unwrap_or_else(|| end.to_owned())
     }
 
     /// The first of these tools that the program offers.
@@ -154,6 +156,11 @@ impl Model {
     pub(crate) fn last_asked(&self) -> Asked {
         let asked = self.asked.lock().unwrap();
         asked.last().cloned().unwrap_or_default()
+    }
+
+    /// All requests about the work of agents.
+    pub(crate) fn all_asked(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
     }
 }
 

@@ -1,122 +1,43 @@
 //! A server whose providers are the real programs, and a repository for them to work in.
 
-use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::TcpStream;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::{Duration, Instant};
-
 use serde_json::{Value, json};
 
 use crate::model::{Model, Topic};
-use crate::programs::RealProgram;
-use crate::sandbox::{Sandbox, ServerProcess, UP};
-
-/// Far longer than anything takes on a busy machine.
-const ANSWER_MAX: Duration = Duration::from_mins(2);
+use crate::programs::{RealProgram, configure};
+use crate::sandbox::Sandbox;
+use crate::team::{Answered, Team, is_turn_end, make_repository};
 
 /// A server, the model behind its programs, and a run.
 pub(crate) struct Office {
-    sandbox: Sandbox,
-    server: Option<ServerProcess>,
+    pub(crate) team: Team,
     pub(crate) model: Model,
     pub(crate) run: String,
 }
 
-/// The answer to a request.
-pub(crate) struct Answered {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
-}
-
 impl Office {
-    /// Starts a server with this program, and a run in a fresh repository.
-    pub(crate) fn open(program: RealProgram, topics: Vec<Topic>) -> Self {
+    /// Starts a server with these programs, and a model for them.
+    pub(crate) fn open(programs: &[RealProgram], topics: Vec<Topic>) -> Self {
         let sandbox = Sandbox::new();
         let model = Model::start(topics);
-        let config = program.configure(&sandbox, model.address);
-        fs::write(sandbox.path("config.toml"), config).unwrap();
-        fs::create_dir(sandbox.path("work")).unwrap();
-        let mut office = Self {
-            sandbox,
-            server: None,
+        let config = configure(programs, &sandbox, model.address);
+        Self {
+            team: Team::start_configured(sandbox, &config),
             model,
             run: String::new(),
-        };
-        office.make_repository();
-        office.restart();
-        let body = json!({"cwd": office.work(), "goal": "Look after the files"});
-        let made = office.post("/api/runs", &body);
-        office.run = made["run"]["id"].as_str().unwrap().into();
-        office
-    }
-
-    /// Starts the server. One that runs is killed, as by a power failure.
-    pub(crate) fn restart(&mut self) {
-        self.server = None;
-        let mut command = self.sandbox.command(&UP);
-        let config = self.sandbox.path("config.toml");
-        command.args(["--no-auth", "--config"]).arg(config);
-        command.env("PATH", std::env::var_os("PATH").unwrap());
-        command.env("GIT_CONFIG_NOSYSTEM", "1");
-        self.server = Some(ServerProcess::start(&mut command));
-    }
-
-    pub(crate) fn work(&self) -> PathBuf {
-        self.sandbox.path("work")
-    }
-
-    fn make_repository(&self) {
-        let work = self.work();
-        fs::write(work.join("README.md"), "A project.\n").unwrap();
-        let commit = "git init --quiet . && git add . && git commit --quiet -m first";
-        let mut shell = Command::new("sh");
-        shell.args(["-c", commit]).current_dir(work);
-        for role in ["AUTHOR", "COMMITTER"] {
-            shell.env(format!("GIT_{role}_NAME"), "a");
-            shell.env(format!("GIT_{role}_EMAIL"), "a@example.org");
         }
-        shell.env("GIT_CONFIG_GLOBAL", "/dev/null");
-        assert!(shell.status().unwrap().success());
     }
 
-    /// Sends a request and reads the answer.
-    pub(crate) fn request(&self, method: &str, path: &str, body: Option<&Value>) -> Answered {
-        let http = self.server.as_ref().unwrap().http();
-        let address = http.trim_start_matches("http://");
-        let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(ANSWER_MAX)).unwrap();
-        let text = body.map(Value::to_string).unwrap_or_default();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\
-             Content-Length: {}\r\n\r\n{text}",
-            text.len()
-        )
-        .unwrap();
-        let mut reader = BufReader::new(stream);
-        let mut line = String::new();
-        reader.read_line(&mut line).unwrap();
-        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
-        let mut rest = String::new();
-        reader.read_to_string(&mut rest).unwrap();
-        let (_, body) = rest.split_once("\r\n\r\n").unwrap();
-        let body = serde_json::from_str(body).unwrap_or(Value::String(body.to_owned()));
-        Answered { status, body }
+    /// Makes the directory a repository, and creates a run in it.
+    pub(crate) fn begin(mut self, settings: Value) -> Self {
+        make_repository(&self.team.work());
+        self.run = self.team.new_run(settings);
+        self
     }
 
-    pub(crate) fn get(&self, path: &str) -> Value {
-        let answered = self.request("GET", path, None);
-        assert_eq!(answered.status, 200, "{path}: {}", answered.body);
-        answered.body
-    }
-
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
-        let answered = self.request("POST", path, Some(body));
-        let Answered { status, body } = answered;
-        assert!((200..300).contains(&status), "{path}: {status} {body}");
-        body
+    /// Kills the server, as by a power failure, and starts it again.
+    pub(crate) fn restart(&mut self) {
+        self.team.kill();
+        self.team.restart();
     }
 
     /// The path of something of the run.
@@ -126,73 +47,45 @@ impl Office {
 
     /// Adds a node of the program that asks before it uses a tool.
     pub(crate) fn add_node(&self, program: RealProgram, role: &str) -> String {
-        let body = json!({
-            "label": role,
-            "alias": role,
-            "roleTemplate": role,
-            "provider": program.name,
-            "permissions": {"cliPermissionsMode": "gated"},
-        });
-        let made = self.post(&self.of_run("/nodes"), &body);
-        made["node"]["id"].as_str().unwrap().to_owned()
+        let gated = json!({"permissions": {"cliPermissionsMode": "gated"}});
+        self.team.add_node(&self.run, role, program.name, gated)
     }
 
     pub(crate) fn show_node(&self, node: &str) -> Value {
-        let shown = self.get(&self.of_run(""));
-        shown["run"]["nodes"][node].clone()
+        self.team.show_node(&self.run, node)
     }
 
     pub(crate) fn chat(&self, node: &str, content: &str) {
-        let body = json!({"content": content, "nodeId": node});
-        self.post(&self.of_run("/chat"), &body);
-    }
-
-    /// The events of a run after a number.
-    pub(crate) fn events_after(&self, seq: u64) -> Vec<Value> {
-        let page = self.get(&self.of_run(&format!("/events?limit=2000&after={seq}")));
-        page["events"].as_array().unwrap().clone()
+        self.team.chat(&self.run, node, content);
     }
 
     pub(crate) fn last_seq(&self) -> u64 {
-        let events = self.events_after(0);
-        events
-            .last()
-            .map_or(0, |event| event["seq"].as_u64().unwrap())
+        self.team.show(&self.run)["lastSeq"].as_u64().unwrap()
     }
 
     /// Waits for an event after a number for which the check holds.
     pub(crate) fn wait_for(&self, seq: u64, what: &str, check: impl Fn(&Value) -> bool) -> Value {
-        let deadline = Instant::now() + ANSWER_MAX;
-        loop {
-            let events = self.events_after(seq);
-            if let Some(found) = events.iter().find(|event| check(event)) {
-                return found.clone();
-            }
-            assert!(Instant::now() < deadline, "no {what}: {events:#?}");
-            std::thread::yield_now();
-        }
+        self.team.watch(&self.run, seq).read_until(what, check)
     }
 
     /// Waits for the end of the turn that a node began after a number, and returns its events.
     pub(crate) fn wait_for_turn(&self, seq: u64, node: &str) -> TurnSeen {
-        let ended = self.wait_for(seq, "end of the turn", |event| {
-            let status = event["status"].as_str().unwrap_or_default();
-            let is_end = ["turn.completed", "turn.failed", "turn.interrupted"].contains(&status);
-            event["type"] == "turn.status" && event["nodeId"] == node && is_end
+        let ended = self.wait_for(seq, "the end of the turn", |event| {
+            event["nodeId"] == node && is_turn_end(event)
         });
-        let turn = &ended["turnId"];
-        let mut events = self.events_after(seq);
-        events.retain(|event| event["turnId"] == *turn);
+        let mut events = self.team.events(&self.run);
+        events.retain(|event| event["turnId"] == ended["turnId"]);
         TurnSeen {
             end: ended["status"].as_str().unwrap().to_owned(),
             events,
         }
     }
 
+    /// Answers an approval, and returns what the server says.
     pub(crate) fn resolve(&self, asked: &Value, resolution: &Value) -> Answered {
         let id = asked["approvalId"].as_str().unwrap();
         let path = format!("/api/approvals/{id}/resolve");
-        self.request("POST", &path, Some(resolution))
+        self.team.request("POST", &path, Some(resolution))
     }
 }
 

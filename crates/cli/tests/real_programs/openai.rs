@@ -34,7 +34,8 @@ fn call_of(asked: &Asked, reply: &Reply) -> Option<ModelCall> {
     match reply {
         Reply::Run(command) => {
             let name = asked.first_tool(&["exec_command", "shell_command"]);
-            let args = json!({"cmd": command, "command": command});
+            // A command that takes longer would go on in the background.
+            let args = json!({"cmd": command, "command": command, "yield_time_ms": 30_000});
             Some(ModelCall { name, args })
         }
         Reply::Call { tool, args } => Some(ModelCall {

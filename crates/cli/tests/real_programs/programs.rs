@@ -24,6 +24,9 @@ pub(crate) struct RealProgram {
     /// Whether a session can be resumed in the minute in which it began. Gemini CLI names the file of
     /// a session by that minute, and then empties it.
     pub(crate) resumes_at_once: bool,
+    /// Whether the model gets the tool `ask_user`. Gemini CLI hides every tool of this name in the
+    /// mode in which the server runs it, also ours.
+    pub(crate) offers_questions: bool,
 }
 
 pub(crate) const CLAUDE: RealProgram = RealProgram {
@@ -31,6 +34,7 @@ pub(crate) const CLAUDE: RealProgram = RealProgram {
     edits_args: true,
     passes_reasons: true,
     resumes_at_once: true,
+    offers_questions: true,
 };
 
 pub(crate) const CODEX: RealProgram = RealProgram {
@@ -38,6 +42,7 @@ pub(crate) const CODEX: RealProgram = RealProgram {
     edits_args: false,
     passes_reasons: true,
     resumes_at_once: true,
+    offers_questions: true,
 };
 
 pub(crate) const GEMINI: RealProgram = RealProgram {
@@ -45,6 +50,7 @@ pub(crate) const GEMINI: RealProgram = RealProgram {
     edits_args: false,
     passes_reasons: false,
     resumes_at_once: false,
+    offers_questions: false,
 };
 
 impl RealProgram {
@@ -57,7 +63,7 @@ impl RealProgram {
     }
 
     /// Writes the program's own settings, and returns its part of the server's configuration.
-    pub(crate) fn configure(self, sandbox: &Sandbox, model: SocketAddr) -> String {
+    fn configure(self, sandbox: &Sandbox, model: SocketAddr) -> String {
         let variables = match self.name {
             "claude" => configure_claude(sandbox, model),
             "codex" => configure_codex(sandbox, model),
@@ -70,6 +76,14 @@ impl RealProgram {
         }
         text
     }
+}
+
+/// The configuration of a server with these programs.
+pub(crate) fn configure(programs: &[RealProgram], sandbox: &Sandbox, model: SocketAddr) -> String {
+    let tables = programs
+        .iter()
+        .map(|program| program.configure(sandbox, model));
+    tables.collect()
 }
 
 type Variables = Vec<(&'static str, String)>;

@@ -73,7 +73,8 @@ fn topics() -> Vec<Topic> {
 }
 
 fn play_story(program: RealProgram) {
-    let mut office = Office::open(program, topics());
+    let office = Office::open(&[program], topics());
+    let mut office = office.begin(json!({"goal": "Look after the files"}));
     let worker = office.add_node(program, "implementer");
     greet(&office, &worker);
     approve(&office, &worker);
@@ -136,7 +137,7 @@ fn approve(office: &Office, node: &str) {
     assert_eq!(turn.end, "turn.completed", "{:#?}", turn.events);
     assert_eq!(turn.only("tool.completed")["result"]["ok"], true);
     check_text(&turn, "It is written.", "final");
-    let written = fs::read_to_string(office.work().join("hello.txt")).unwrap();
+    let written = fs::read_to_string(office.team.work().join("hello.txt")).unwrap();
     assert_eq!(written, "hello");
     assert_eq!(
         turn.diff()["metadata"]["filesChanged"],
@@ -151,7 +152,7 @@ fn deny(office: &Office, node: &str, program: RealProgram) {
     let turn = office.wait_for_turn(seq, node);
     assert_eq!(turn.end, "turn.completed", "{:#?}", turn.events);
     assert_eq!(turn.only("tool.completed")["result"]["ok"], false);
-    assert!(office.work().join("hello.txt").exists());
+    assert!(office.team.work().join("hello.txt").exists());
     if program.passes_reasons {
         let heard = format!("{:?}", office.model.last_asked().entries);
         assert!(heard.contains(reason), "{heard}");
@@ -169,7 +170,7 @@ fn modify(office: &Office, node: &str, program: RealProgram) {
     }
     let turn = office.wait_for_turn(seq, node);
     assert_eq!(turn.end, "turn.completed", "{:#?}", turn.events);
-    let content = fs::read_to_string(office.work().join("hello.txt")).unwrap();
+    let content = fs::read_to_string(office.team.work().join("hello.txt")).unwrap();
     let expect = if program.edits_args {
         "changed"
     } else {
@@ -185,7 +186,7 @@ fn interrupt(office: &Office, node: &str) {
         event["type"] == "message.assistant.delta"
     });
     let path = office.of_run(&format!("/nodes/{node}/interrupt"));
-    office.post(&path, &json!({}));
+    office.team.post(&path, &json!({}));
     let turn = office.wait_for_turn(seq, node);
     assert_eq!(turn.end, "turn.interrupted", "{:#?}", turn.events);
     check_text(&turn, "Once upon a time", "interrupted");
@@ -193,8 +194,7 @@ fn interrupt(office: &Office, node: &str) {
 
 fn hand_off(office: &Office, worker: &str, program: RealProgram) {
     let lead = office.add_node(program, "orchestrator");
-    let edge = json!({"from": lead, "to": worker});
-    office.post(&office.of_run("/edges"), &edge);
+    office.team.connect(&office.run, &lead, worker);
     let seq = office.last_seq();
     let led = ask(office, &lead, "Split the work");
     assert_eq!(led.end, "turn.completed", "{:#?}", led.events);
@@ -216,9 +216,7 @@ fn hand_off(office: &Office, worker: &str, program: RealProgram) {
 fn remember_after_restart(office: &mut Office, node: &str, program: RealProgram) {
     let session = office.show_node(node)["session"]["sessionId"].clone();
     office.restart();
-    let path = office.of_run("");
-    let resumed = office.request("PATCH", &path, Some(&json!({"status": "running"})));
-    assert_eq!(resumed.status, 200, "{}", resumed.body);
+    office.team.resume(&office.run);
     let seq = office.last_seq();
     office.chat(node, "What did I ask");
     office.wait_for(seq, "answer", |event| {

@@ -3,10 +3,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
+mod new_run;
+mod revert;
 #[allow(dead_code, reason = "each test file uses a part of it")]
 #[path = "../sandbox/mod.rs"]
 mod sandbox;
 mod stub_server;
+mod terminal;
 
 use serde_json::{Value, json};
 
@@ -14,6 +17,8 @@ use sandbox::{Sandbox, check};
 use stub_server::{Answers, StubServer};
 
 const TIME: &str = "2026-01-01T12:00:00.000Z";
+/// So that an age is 0 whenever the test runs.
+const LATER: &str = "2999-01-01T12:00:00.000Z";
 const RUN: &str = "3f2a0000-0000-4000-8000-000000000001";
 const OLD_RUN: &str = "9b9b0000-0000-4000-8000-000000000002";
 const LEAD: &str = "11110000-0000-4000-8000-000000000003";
@@ -29,7 +34,7 @@ fn summary(id: &str, status: &str, title: &str) -> Value {
     json!({
         "id": id, "contractVersion": "1", "status": status, "phase": "EXECUTE",
         "mode": "INTERACTIVE", "globalMode": "IMPLEMENTATION", "createdAt": TIME,
-        "updatedAt": TIME, "title": title, "usage": usage(1500, 0.42), "nodeCount": 2,
+        "updatedAt": LATER, "title": title, "usage": usage(1500, 0.42), "nodeCount": 2,
         "runningCount": 1, "openApprovals": 1,
     })
 }
@@ -120,9 +125,9 @@ fn runs_are_listed_shown_and_named() {
         ),
         &r"
         $ run list
-        RUN   STATUS                     NODES  TOKENS  COST   UPDATED                  TITLE
-        3f2a  running, 1 wait for you    1/2    1.5k    $0.42  DATE  Fix it
-        9b9b  completed, 1 wait for you  1/2    1.5k    $0.42  DATE  Old
+        RUN   STATUS                      NODES  TOKENS  COST   UPDATED  TITLE
+        3f2a  running, 1 waits for you    1/2    1.5k    $0.42  0s ago   Fix it
+        9b9b  completed, 1 waits for you  1/2    1.5k    $0.42  0s ago   Old
         $ run show
         Run:       3f2a0000-0000-4000-8000-000000000001
         Title:     Fix it
@@ -146,7 +151,8 @@ fn runs_are_listed_shown_and_named() {
             "JSON",
             &summary(RUN, "running", "Fix it")
                 .to_string()
-                .replace(TIME, "TIME"),
+                .replace(TIME, "TIME")
+                .replace(LATER, "TIME"),
         ),
     );
 }
@@ -232,7 +238,7 @@ fn approvals_are_listed_and_decided() {
         denied: Bash: rm x
         $ approvals approve 1
         error: no open approval is `1`
-        hint: it may be decided already: `turnkeep approvals` lists what waits
+        hint: `turnkeep approvals` lists what waits
         [exit status: 1]",
     );
     assert_eq!(
@@ -240,6 +246,73 @@ fn approvals_are_listed_and_decided() {
         [format!(
             r#"{resolve} {{"status":"denied","interrupt":true,"reason":"no"}}"#
         )]
+    );
+}
+
+#[test]
+fn an_approval_that_was_resolved_earlier_says_where_and_how() {
+    let resolved = |approval: &str, by: &str, resolution: Value| {
+        let mut resolution = resolution;
+        resolution["by"] = json!(by);
+        json!({ "id": LEAD, "runId": OLD_RUN, "ts": "2026-01-01T12:00:00Z", "seq": 7,
+            "type": "approval.resolved", "approvalId": approval, "resolution": resolution })
+    };
+    let denied = json!({ "status": "denied", "scope": "once", "reason": "not in my name" });
+    let events = [
+        resolved(
+            "77aa0000-0000-4000-8000-000000000001",
+            "daemon",
+            json!({ "status": "denied", "scope": "once", "reason": "nobody answered in time" }),
+        ),
+        resolved(
+            "77bb0000-0000-4000-8000-000000000001",
+            "web",
+            denied.clone(),
+        ),
+        // From a newer server.
+        resolved("77cc0000-0000-4000-8000-000000000001", "telepathy", denied),
+    ];
+    let query = "/events?types=approval.resolved&limit=2000";
+    let earlier = json!({ "status": "approved", "scope": "once", "by": "command-line" });
+    let late = json!({ "error": { "code": "Conflict",
+        "message": "the approval was approved already, on the command line",
+        "details": { "resolution": earlier } } });
+    let server = StubServer::start(
+        answers()
+            .json(
+                &format!("GET /api/runs/{OLD_RUN}{query}"),
+                json!({ "events": events, "page": { "hasMore": false } }),
+            )
+            .refusal(
+                &format!("POST /api/approvals/{APPROVAL}/resolve"),
+                409,
+                late,
+            ),
+    );
+    let commands = [
+        "approvals deny 77bb",
+        "approvals approve approval:77aa",
+        "approvals approve 77cc",
+        "approvals approve 9c4e",
+    ];
+    check(
+        &transcript(&server, &commands),
+        "
+        $ approvals deny 77bb
+        error: the approval was denied already in the web UI, DATE
+        hint: the reason was: not in my name
+        [exit status: 1]
+        $ approvals approve approval:77aa
+        error: the approval was denied already by Turnkeep itself, DATE
+        hint: the reason was: nobody answered in time
+        [exit status: 1]
+        $ approvals approve 77cc
+        error: no open approval is `77cc`
+        hint: `turnkeep approvals` lists what waits
+        [exit status: 1]
+        $ approvals approve 9c4e
+        error: the approval was approved already, on the command line
+        [exit status: 1]",
     );
 }
 

@@ -1,4 +1,4 @@
-//! A server with fixed answers on a loopback port, which writes down what it is asked.
+//! A server with fixed answers on a loopback port. It records the requests that it gets.
 //!
 //! It shows which requests a command sends and what the command makes of the answers, also of ones
 //! that a real server gives only in rare moments, such as a stream that breaks off.

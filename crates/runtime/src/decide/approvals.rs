@@ -8,6 +8,7 @@ use crate::approval::{self, Approval, ApprovalSubject, Resolution, Rule, RuleMat
 use crate::effect::Effect;
 use crate::fact::{Fact, NodeChange, TurnStep};
 use crate::ids::{AgentTurnId, ApprovalId, NodeId, RuleId};
+use crate::live::LiveRun;
 use crate::node::BlockReason;
 use crate::rejection::Rejection;
 use crate::run::Run;
@@ -185,6 +186,8 @@ fn approved_once() -> Resolution {
         modified_args: None,
         reason: None,
         scope: Scope::Once,
+        // Only the program gets this answer: a call that a rule allows opens no approval.
+        by: None,
     }
 }
 
@@ -195,6 +198,7 @@ fn propose(draft: &mut Draft<'_>, permission: &Permission) -> ToolCall {
         .node(permission.node)
         .and_then(|node| node.turn.as_ref());
     let mut tools = open.into_iter().flat_map(|turn| turn.open_tools.values());
+    // Some programs announce a call before they ask about it.
     let known = tools.find(|tool| {
         permission.provider_id.is_some() && tool.call.provider_id == permission.provider_id
     });
@@ -285,6 +289,24 @@ pub fn resolve_and_interrupt(
     Ok(draft.finish(()))
 }
 
+/// Whether an answer to an approval may bring other arguments. `fixed_programs` are as in
+/// [`check_changed_args`].
+pub fn takes_changed_args(run: &LiveRun, approval: &Approval, fixed_programs: &[String]) -> bool {
+    match approval.subject {
+        ApprovalSubject::Question { .. } => true,
+        ApprovalSubject::OrchestrationTool(_) => false,
+        ApprovalSubject::ProviderTool { .. } => run.node(approval.node).is_some_and(|node| {
+            let is_fixed = |program: &String| program == node.program();
+            !has_fixed_args(node.settings.provider) && !fixed_programs.iter().any(is_fixed)
+        }),
+    }
+}
+
+/// Whether all programs of this kind take a yes or a no, but no other arguments.
+fn has_fixed_args(provider: Provider) -> bool {
+    matches!(provider, Provider::Codex | Provider::Gemini)
+}
+
 /// Rejects changed arguments for a program that takes a yes or a no, but no other arguments.
 /// `fixed_programs` names those programs: only the server knows the protocols of the user's own ones.
 /// Whatever else is wrong with an answer, [`resolve`] says.
@@ -314,7 +336,7 @@ pub fn check_changed_args(
 fn record_resolution(
     draft: &mut Draft<'_>,
     id: ApprovalId,
-    resolution: Resolution,
+    mut resolution: Resolution,
 ) -> Result<Arc<Approval>, Rejection> {
     let Some(approval) = draft.run.approvals.get(&id).cloned() else {
         let earlier = draft.archive.resolution(id).cloned();
@@ -324,6 +346,10 @@ fn record_resolution(
     };
     // A refused answer leaves the approval open, so that the person can give another one.
     check_arguments(draft, &approval, &resolution)?;
+    // An empty object stands for none in the other answers.
+    resolution.modified_args = resolution
+        .modified_args
+        .filter(|_| resolution.verdict == Verdict::Modified);
     check_scope(&approval, &resolution)?;
     // The rule comes before the answer, so that it holds for whatever the answer sets off.
     add_rule(draft, &approval, &resolution);
@@ -355,30 +381,54 @@ fn check_arguments(
     approval: &Approval,
     resolution: &Resolution,
 ) -> Result<(), Rejection> {
+    let args = resolution.modified_args.as_ref();
     if resolution.verdict != Verdict::Modified {
-        return Ok(());
+        // Somebody who changes a call must not find that it ran unchanged.
+        return match args {
+            Some(args) if !is_nothing(args) => Err(Rejection::UnusedModifiedArgs),
+            _ => Ok(()),
+        };
     }
     // Arguments are always an object; a program would not take anything else, and would wait.
-    let args = resolution.modified_args.as_ref();
-    if !args.is_some_and(Value::is_object) {
+    let Some(args) = args.filter(|args| args.is_object()) else {
         return Err(Rejection::NoModifiedArgs);
-    }
+    };
     let node = draft
         .run
         .node(approval.node)
         .ok_or(Rejection::NodeGone(approval.node))?;
     match &approval.subject {
-        // They take a yes or a no, but no other arguments.
-        ApprovalSubject::ProviderTool { .. }
-            if matches!(node.settings.provider, Provider::Codex | Provider::Gemini) =>
-        {
+        ApprovalSubject::ProviderTool { .. } if has_fixed_args(node.settings.provider) => {
             Err(Rejection::CannotModify(node.program().to_owned()))
         }
         ApprovalSubject::OrchestrationTool(call) => {
             Err(Rejection::CannotModify(call.tool_name().to_owned()))
         }
+        ApprovalSubject::Question { .. } if args.get("answer").is_none_or(is_nothing) => {
+            Err(Rejection::NoAnswer)
+        }
         ApprovalSubject::ProviderTool { .. } | ApprovalSubject::Question { .. } => Ok(()),
     }
+}
+
+fn is_nothing(value: &Value) -> bool {
+    value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty)
+}
+
+/// The scopes that a person may give an approval of the call as it is.
+pub fn possible_scopes(approval: &Approval) -> Vec<Scope> {
+    // An answer to a question holds for that question alone.
+    if matches!(approval.subject, ApprovalSubject::Question { .. }) {
+        return vec![Scope::Once];
+    }
+    let is_possible = |scope: &Scope| {
+        let approved = Resolution {
+            scope: *scope,
+            ..approved_once()
+        };
+        check_scope(approval, &approved).is_ok()
+    };
+    Scope::ALL.iter().copied().filter(is_possible).collect()
 }
 
 /// Rejects a wider scope that nothing could keep. A person who gives it relies on it.
@@ -387,6 +437,10 @@ fn check_scope(approval: &Approval, resolution: &Resolution) -> Result<(), Rejec
     let is_lasting = resolution.is_lasting_consent() && has_subject;
     if !is_lasting || lasting_matcher(approval, resolution).is_some() {
         return Ok(());
+    }
+    // Nor may the program remember it: it might take a different chain for the same command.
+    if approval::is_chained(allowed_args(approval, resolution)) {
+        return Err(Rejection::ChainedCommand);
     }
     // The program's own memory is that of one node, and it remembers the call that it asked about.
     let can_remember = matches!(
@@ -409,9 +463,14 @@ fn check_scope(approval: &Approval, resolution: &Resolution) -> Result<(), Rejec
 /// What later calls must have in common with an approved one, if its approval is to last.
 fn lasting_matcher(approval: &Approval, resolution: &Resolution) -> Option<RuleMatcher> {
     let is_of_program = matches!(approval.subject, ApprovalSubject::ProviderTool { .. });
-    let args = resolution.modified_args.as_ref();
     (is_of_program && resolution.is_lasting_consent())
-        .then(|| RuleMatcher::for_args(args.unwrap_or(&approval.tool.args)))?
+        .then(|| RuleMatcher::for_args(allowed_args(approval, resolution)))?
+}
+
+/// The arguments that a person allows: those of the call, unless the person has changed them.
+fn allowed_args<'a>(approval: &'a Approval, resolution: &'a Resolution) -> &'a Value {
+    let changed = resolution.modified_args.as_ref();
+    changed.unwrap_or(&approval.tool.args)
 }
 
 /// A wider scope makes a rule for later calls like this one. Where none can be made, the program

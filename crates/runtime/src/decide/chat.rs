@@ -108,7 +108,10 @@ pub(super) fn reopen(draft: &mut Draft<'_>) {
         status: RunStatus::Running,
         paused_reason: None,
     });
-    draft.record(Fact::PhaseChanged(Phase::Execute));
+    // A verification that somebody asked for goes on, and leads to EXECUTE when it ends.
+    if draft.run.verification.is_none() {
+        draft.record(Fact::PhaseChanged(Phase::Execute));
+    }
 }
 
 /// The first message is the goal of a run that was created without one. A title that a person chose

@@ -98,7 +98,7 @@ fn turn_deadlines(
     let after = |from: Timestamp, ms: u64, is_on: bool, overdue: Overdue| {
         (ms > 0 && is_on).then(|| (Timestamp(from.0.saturating_add(ms)), overdue))
     };
-    // What was printed before the prompt was sent does not count.
+    // Output from before the prompt does not count: `last_output_at` begins at the prompt.
     let last_byte_at = heard.get(&node.id).copied();
     let silent_from = turn.last_output_at.max(last_byte_at.unwrap_or_default());
     // Each silence is warned about once.

@@ -16,7 +16,7 @@ use crate::node::BlockReason;
 use crate::run::{Run, RunSettings};
 use crate::words::{MessageRole, NodeStatus, PausedReason, Phase, RunStatus};
 
-use super::{Decision, Draft, Surroundings, approvals, gates, turns};
+use super::{Decision, Draft, Surroundings, approvals, gates, turns, verification};
 
 /// Where a copy comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,7 +74,7 @@ pub fn settle_copy(run: &Run, around: Surroundings<'_>, copy: &RunCopy) -> Decis
     close_approvals(&mut draft);
     // A verification runs in the directories of the origin.
     if draft.run.phase == Phase::Verify {
-        draft.record(Fact::PhaseChanged(Phase::Execute));
+        verification::leave_verify_phase(&mut draft);
     }
     gates::give_up_all(&mut draft, "the run was copied");
     for node in nodes {
@@ -90,6 +90,7 @@ pub fn settle_copy(run: &Run, around: Surroundings<'_>, copy: &RunCopy) -> Decis
 fn pause(draft: &mut Draft<'_>, origin: CopyOrigin) {
     let status = draft.run.status;
     let has_ended = matches!(status, RunStatus::Completed | RunStatus::Failed);
+    // An import shows a run as it was. A fork is made to go on from there.
     let stays_ended = has_ended && origin == CopyOrigin::Import;
     let fact = if stays_ended {
         Fact::RunStatusChanged {

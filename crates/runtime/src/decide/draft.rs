@@ -23,7 +23,7 @@ pub(crate) struct Draft<'a> {
     events: Vec<Event>,
     blobs: Vec<Bytes>,
     effects: Vec<Effect>,
-    /// What a caller who repeats the request is told that it made.
+    /// The id that a repeated request gets as its answer.
     made: Option<MadeId>,
 }
 

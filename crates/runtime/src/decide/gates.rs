@@ -3,7 +3,7 @@
 //!
 //! Worked example: a worker reports `ok: true` over a gated edge. The envelope is held, and the call
 //! waits. If the commands pass, the envelope is delivered under the id that it had from the beginning.
-//! If they fail, nothing is delivered and the worker gets the failing output. A reply that the daemon
+//! If they fail, nothing is delivered and the worker gets the failing output. A reply that the server
 //! sends in the worker's place cannot be refused, because its question must be answered: it is
 //! delivered as a failure. A run without commands has nothing to check, so its gates are open.
 
@@ -89,7 +89,7 @@ fn record_for_sender(draft: &mut Draft<'_>, from: NodeId, turn: Option<AgentTurn
     }
 }
 
-/// What the sender of a delivered envelope is told.
+/// The answer to the sender of a delivered envelope.
 pub(super) fn describe_delivery(run: &LiveRun, envelope: EnvelopeId, to: NodeId) -> Value {
     let receiver = run.node(to);
     json!({
@@ -127,7 +127,7 @@ pub(super) fn end_check(
     Ok(())
 }
 
-/// Does not deliver an envelope. A reply of the daemon is delivered as a failure instead.
+/// Does not deliver an envelope. A reply of the server is delivered as a failure instead.
 fn refuse(draft: &mut Draft<'_>, held: &HeldEnvelope, reason: &str) {
     if held.envelope.synthesized {
         let mut failed = held.envelope.clone();

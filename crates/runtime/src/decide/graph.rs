@@ -71,6 +71,7 @@ pub(super) fn record_node(
         parent,
     } = request;
     if let Some(parent) = parent.and_then(|parent| draft.run.node(parent)) {
+        // Not rejected: a node that asks for more than its parent has gets what the parent has.
         settings.permissions = settings
             .permissions
             .tightened_by(parent.effective_permissions());
@@ -190,7 +191,7 @@ pub fn change_node(
     Ok(draft.finish(()))
 }
 
-/// Deletes a node. Its turn ends, and its mail goes back to the senders, so that nobody waits for it.
+/// Deletes a node. Its turn ends, and its mail goes back, so that no sender waits for a reply.
 /// The last event names the inputs that could not go back.
 pub fn delete_node(
     run: &Run,
@@ -256,7 +257,8 @@ fn end_turn_of_deleted(draft: &mut Draft<'_>, id: NodeId) {
     draft.change_node(id, rested);
 }
 
-/// An edge to create. Names are ids or aliases.
+/// An edge to create. Names are ids or aliases. A property that is `None` gets its default, or stays as
+/// it is if the edge exists.
 #[derive(Debug, Clone, Copy)]
 pub struct EdgeRequest<'a> {
     pub from: &'a str,
@@ -264,10 +266,11 @@ pub struct EdgeRequest<'a> {
     pub kind: Option<EdgeKind>,
     pub label: Option<&'a str>,
     pub bidirectional: Option<bool>,
-    pub gate: bool,
+    pub gate: Option<bool>,
 }
 
-/// Connects two nodes. Returns the existing edge if there is one of the same kind.
+/// Connects two nodes for a person. If an edge of the same kind connects them already, it gets the
+/// properties that the request names. Otherwise the edge would keep its lack of a gate.
 pub fn connect(
     run: &Run,
     around: Surroundings<'_>,
@@ -275,8 +278,25 @@ pub fn connect(
 ) -> Result<Decision<EdgeId>, Rejection> {
     let mut draft = Draft::new(run, around);
     let id = record_edge(&mut draft, &request)?;
+    change_edge(&mut draft, id, &request);
     draft.note_made(MadeId::Edge(id));
     Ok(draft.finish(id))
+}
+
+/// Gives an edge the properties that a request names.
+fn change_edge(draft: &mut Draft<'_>, id: EdgeId, request: &EdgeRequest<'_>) {
+    let Some(edge) = draft.run.edges.get(&id) else {
+        return;
+    };
+    let changed = Edge {
+        bidirectional: request.bidirectional.unwrap_or(edge.bidirectional),
+        label: request.label.unwrap_or(&edge.label).to_owned(),
+        gate: request.gate.unwrap_or(edge.gate),
+        ..edge.clone()
+    };
+    if changed != *edge {
+        draft.record(Fact::EdgeChanged(changed));
+    }
 }
 
 /// What an edge will be.
@@ -319,6 +339,8 @@ pub(super) fn check_edge<'a>(
     })
 }
 
+/// Creates an edge, unless the run has one of the same kind between the nodes. That one stays as it is:
+/// an agent must not change what a person chose, such as a gate on its own work.
 pub(super) fn record_edge(
     draft: &mut Draft<'_>,
     request: &EdgeRequest<'_>,
@@ -342,7 +364,7 @@ pub(super) fn record_edge(
         bidirectional: request.bidirectional.unwrap_or(true),
         kind,
         label: label.to_owned(),
-        gate: request.gate,
+        gate: request.gate.unwrap_or(false),
     };
     let id = edge.id;
     draft.record(Fact::EdgeCreated(edge));

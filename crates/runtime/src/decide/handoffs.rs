@@ -85,7 +85,7 @@ pub(super) fn record_handoff(
         .ok_or(Rejection::NodeGone(handoff.from))?;
     let to = find_node(&draft.run, handoff.to)?;
     let route = find_route(&draft.run, from, to)?;
-    // Agents rarely name the envelope that they answer. Without this, the daemon would send a second
+    // Agents rarely name the envelope that they answer. Without this, the server would send a second
     // answer at the end of the turn.
     let answered = handoff
         .reply_to

@@ -146,6 +146,7 @@ fn record_between_turns(
         Output::Session(id) => name_session(draft, node, id),
         Output::SessionLost => draft.drop_session(node, true),
         Output::Log(text) => draft.record_for(node, Fact::NodeLogged(text)),
+        // `outlives_turn` lets nothing else through.
         _ => {}
     }
     Ok(())
@@ -227,7 +228,7 @@ fn report_usage(draft: &mut Draft<'_>, node: NodeId, turn: Option<AgentTurnId>, 
     limits::pause_if_used_up(draft, node);
 }
 
-/// The open call that the program names. There is none if an interrupt or a denial completed it.
+/// The open call with the program's id. `None` if an interrupt or a denial has completed it.
 fn find_provider_tool(draft: &Draft<'_>, node: NodeId, provider_id: &str) -> Option<OpenTool> {
     let open = draft.run.node(node)?.turn.as_ref()?;
     let is_meant = |tool: &&OpenTool| tool.call.provider_id.as_deref() == Some(provider_id);

@@ -84,6 +84,7 @@ fn keep_prompt(
         ("prompt.full.txt", full),
         ("prompt.blocks.json", Bytes::from(blocks.to_string())),
     ];
+    // Of a full prompt, the text that was sent is the full text.
     if prompt.kind == PromptKind::Delta {
         files.push(("prompt.sent.txt", sent.clone()));
     }

@@ -1,4 +1,4 @@
-//! Every question gets an answer: if a turn ends without one, the daemon sends the agent's last
+//! Every question gets an answer: if a turn ends without one, the server sends the agent's last
 //! message in its place.
 
 use crate::fact::NodeChange;
@@ -27,7 +27,7 @@ pub(super) fn send_owed_replies(draft: &mut Draft<'_>, end: &ProgramEnd, diff: A
     // The oldest first, as they were asked.
     let consumed = open.consumed.iter().filter_map(Input::as_envelope);
     let questions: Vec<Envelope> = node.owed.iter().chain(consumed).cloned().collect();
-    // Before the first reply of the daemon: those answer one question each.
+    // Before the first reply of the server: those answer one question each.
     let is_due = |question: &Envelope| !has_written_to(draft, &open, end.node, question.from);
     let questions: Vec<Envelope> = questions.into_iter().filter(is_due).collect();
     for question in &questions {
@@ -43,8 +43,8 @@ pub(super) fn send_owed_replies(draft: &mut Draft<'_>, end: &ProgramEnd, diff: A
     }
 }
 
-/// Whether nobody has answered yet. A reply takes the question off the asker's list, whoever wrote
-/// it; one that waits at a gate is on its way.
+/// Whether the question still needs a reply. Any reply settles it, whoever wrote it, and so does one
+/// that waits at a gate.
 fn is_owed(draft: &Draft<'_>, question: &Envelope) -> bool {
     question.expectation == Expectation::Required
         && is_unanswered(draft, question)
@@ -95,7 +95,7 @@ pub(super) fn return_mail(draft: &mut Draft<'_>, id: NodeId) -> Vec<Input> {
     let Some(node) = draft.run.node(id) else {
         return Vec::new();
     };
-    // What it has read is returned only if its answer is still awaited.
+    // Mail that the node has read goes back only if the sender still waits for a reply.
     let read = node.owed.iter().filter(|owed| is_unanswered(draft, owed));
     let mut returned: Vec<Envelope> = read.cloned().collect();
     let mut dropped = Vec::new();
@@ -134,7 +134,7 @@ pub(super) fn refuse_waiting_questions(draft: &mut Draft<'_>, id: NodeId) {
     }
 }
 
-/// A deleted sender, or the daemon's mail to the node itself, has no inbox to return to.
+/// A deleted sender, or the server's mail to the node itself, has no inbox to return to.
 fn has_sender(draft: &Draft<'_>, id: NodeId, mail: &Envelope) -> bool {
     mail.from != id && draft.run.node(mail.from).is_some()
 }

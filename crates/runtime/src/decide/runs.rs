@@ -29,6 +29,7 @@ pub fn create_run(run: &Run, around: Surroundings<'_>, mut settings: RunSettings
     }
     draft.record(Fact::RunCreated(Box::new(settings)));
     draft.note_made(MadeId::Run);
+    // Capacity counts the turns of all runs: a run that cannot start one yet is queued.
     let status = if draft.capacity().turns > 0 {
         RunStatus::Running
     } else {
@@ -72,6 +73,18 @@ pub fn change_run(
         move_to(&mut draft, to, change.interrupt);
     }
     schedule::start_ready_turns(&mut draft);
+    Ok(draft.finish(()))
+}
+
+/// Records that a person has seen how the run ended. The same again records nothing.
+pub fn dismiss_end(run: &Run, around: Surroundings<'_>) -> Result<Decision<()>, Rejection> {
+    let mut draft = Draft::new(run, around);
+    if !draft.run.has_ended() {
+        return Err(Rejection::NotEnded);
+    }
+    if !draft.run.is_end_seen {
+        draft.record(Fact::EndSeen);
+    }
     Ok(draft.finish(()))
 }
 
@@ -141,7 +154,8 @@ fn resume(draft: &mut Draft<'_>) {
     // Before the status changes: that clears the counters, and the nodes need an event each.
     let stalled = node_ids(draft, |node| node.block == Some(BlockReason::Stall));
     set_status(draft, RunStatus::Running, None);
-    if had_ended {
+    // A verification that somebody asked for goes on, and leads to EXECUTE when it ends.
+    if had_ended && draft.run.verification.is_none() {
         draft.record(Fact::PhaseChanged(Phase::Execute));
     }
     for node in stalled {

@@ -165,6 +165,7 @@ fn fix_workspace(draft: &mut Draft<'_>, id: NodeId) -> Option<Workspace> {
         {
             return Some(workspace.clone());
         }
+        // The worktree was removed. The node keeps the kind and gets a branch again.
         Some(workspace) => workspace.kind,
         None if needs_worktree(draft, node) => WorkspaceKind::Worktree,
         None => WorkspaceKind::Shared,

@@ -347,7 +347,7 @@ impl Scenario {
             kind: None,
             label: None,
             bidirectional: None,
-            gate: false,
+            gate: None,
         };
         self.take(|run, around| connect(run, around, request))
             .unwrap();
@@ -456,6 +456,7 @@ fn answer(
         modified_args: None,
         reason: None,
         scope,
+        by: Some(ResolvedBy::Web),
     };
     scenario.take(|run, around| resolve(run, around, approval, resolution))
 }

@@ -1,4 +1,4 @@
-//! Calls of the daemon's own tools by an agent.
+//! Calls of the server's own tools by an agent.
 //!
 //! A call is checked first and then recorded: a refused one leaves no trace, and its error names
 //! the fix. A call that needs a person's approval runs when the approval is given; it is checked
@@ -107,7 +107,7 @@ pub fn call_tool(
     Ok(draft.finish(answer))
 }
 
-/// A turn that is being stopped changes nothing any more: nobody would expect it.
+/// Rejects calls of a turn that is being stopped: whoever stopped it expects no further changes.
 fn check_not_stopping(caller: &Node) -> Result<(), Rejection> {
     let stage = caller.turn.as_ref().map(|turn| &turn.stage);
     if matches!(stage, Some(TurnStage::Interrupting { .. })) {
@@ -173,6 +173,7 @@ fn run_call(
     tool: ToolCall,
     call: OrchestrationCall,
 ) -> Result<ToolAnswer, Rejection> {
+    // A refusal below either drops the draft with this event, or completes the call with an error.
     draft.record_in(place.node, place.turn, Fact::ToolStarted(tool.clone()));
     let result = match call {
         OrchestrationCall::SpawnNode(spawn) => spawn_node(draft, place.node, &spawn)?,
@@ -247,7 +248,7 @@ fn plain_edge<'a>(from: &'a str, to: &'a str) -> EdgeRequest<'a> {
         kind: None,
         label: None,
         bidirectional: None,
-        gate: false,
+        gate: None,
     }
 }
 

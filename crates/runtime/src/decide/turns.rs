@@ -3,7 +3,7 @@
 //! Worked example, a turn that a person interrupted while a tool ran. The events are, in this
 //! order: the answer so far as an interrupted final message, the tool completed with an error, the
 //! diff, `turn.interrupted`, and the node at rest. If the node owed another node a reply, the
-//! daemon sends one before the node rests.
+//! server sends one before the node rests.
 
 use std::collections::BTreeSet;
 
@@ -278,7 +278,7 @@ pub(super) fn close_tools(draft: &mut Draft<'_>, node: NodeId, turn: AgentTurnId
     }
 }
 
-/// The approvals that end with a turn. Questions stay open, and so do calls of the daemon's tools
+/// The approvals that end with a turn. Questions stay open, and so do calls of the server's tools
 /// behind a completed turn: their outcomes come as messages.
 fn approvals_to_close(draft: &Draft<'_>, end: &ProgramEnd) -> Vec<ApprovalId> {
     let has_completed = end.end == TurnEnd::Completed;
@@ -445,6 +445,7 @@ fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str, jitter: EventId) ->
     let Some(pause) = pause.filter(|_| !open.progress.ran_tool) else {
         return plan_failure(reason.to_owned());
     };
+    // Up to a fifth longer: nodes that failed together must not come back together.
     let longer = jitter.bits() % u128::from(pause / 5 + 1);
     let pause = pause + u64::try_from(longer).unwrap_or(0);
     RestPlan {
@@ -463,6 +464,8 @@ fn plan_retry(now: Timestamp, open: &OpenTurn, reason: &str, jitter: EventId) ->
 /// A rate limit is no failure: the inputs wait until the provider takes more. `wait_ms` is what the
 /// provider says.
 fn plan_parking(now: Timestamp, node: &Node, open: &OpenTurn, wait_ms: Option<u64>) -> RestPlan {
+    // A provider may name a time that is too short, again and again. So the least time doubles with
+    // each rate limit in a row.
     let doubled = 2_u64.saturating_pow(node.rate_limits);
     let wait_ms_min = PARKED_MS_MIN.saturating_mul(doubled).min(PARKED_MS);
     let wait_ms = wait_ms.unwrap_or(PARKED_MS).max(wait_ms_min);

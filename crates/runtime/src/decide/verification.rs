@@ -1,4 +1,4 @@
-//! The end of a run: an orchestrator claims completion, and the daemon verifies the claim. A person
+//! The end of a run: an orchestrator claims completion, and the server verifies the claim. A person
 //! may ask for the same verification without completing the run.
 //!
 //! Worked example with one verification command that fails first: `complete_run` → phase VERIFY →
@@ -49,7 +49,8 @@ pub struct VerificationEnd {
 /// Starts a verification of the run for a person (`POST …/verify`). The run is not completed by it.
 ///
 /// The answer names the verification. Its report is an artifact of the kind `report` without a node.
-/// It is refused while another one is under way and when the run is completed.
+/// It is refused while another one is under way, and while the documents are brought up to date. A
+/// completed run stays completed: only its phase says that the commands run.
 pub fn verify(run: &Run, around: Surroundings<'_>) -> Result<Decision<VerificationId>, Rejection> {
     let mut draft = Draft::new(run, around);
     check_request(&draft.run)?;
@@ -68,14 +69,24 @@ fn check_request(run: &LiveRun) -> Result<(), Rejection> {
     if run.phase == Phase::Verify {
         return refuse("a verification is under way");
     }
-    if run.status == RunStatus::Completed {
-        return refuse("the run is completed");
-    }
     if run.phase == Phase::DocsSync {
         // Another phase now would hide that the run is about to be completed.
         return refuse(DOCS_UNDER_WAY);
     }
     Ok(())
+}
+
+/// Goes on to the phase behind a verification that completes nothing.
+pub(super) fn leave_verify_phase(draft: &mut Draft<'_>) {
+    let phase = phase_behind(&draft.run);
+    draft.record(Fact::PhaseChanged(phase));
+}
+
+fn phase_behind(run: &LiveRun) -> Phase {
+    match run.status {
+        RunStatus::Completed => Phase::Done,
+        _ => Phase::Execute,
+    }
 }
 
 fn run_commands(draft: &mut Draft<'_>, id: VerificationId) {
@@ -141,7 +152,7 @@ pub(super) fn claim_completion(draft: &mut Draft<'_>, place: CallPlace, summary:
     // The docs node needs the changes, which only the server knows. So it verifies the run even if
     // there is no command.
     if draft.run.settings.verify.is_empty() && !hands_over_changes(&draft.run) {
-        finish_run(draft, node, None);
+        finish_run(draft, place, None);
         return Claimed::Accepted;
     }
     let verification = draft.draw_id();
@@ -196,7 +207,7 @@ pub(super) fn record_report(draft: &mut Draft<'_>, owner: ArtifactOwner, end: &V
 }
 
 fn end_claim(draft: &mut Draft<'_>, place: CallPlace, end: &VerificationEnd) {
-    let result = judge_claim(draft, place.node, end);
+    let result = judge_claim(draft, place, end);
     // The call comes last: an agent that hears of it may already see the run in its new state.
     complete_call(draft, place, &result);
     answer_call(draft, place, result);
@@ -204,27 +215,28 @@ fn end_claim(draft: &mut Draft<'_>, place: CallPlace, end: &VerificationEnd) {
 
 fn judge_claim(
     draft: &mut Draft<'_>,
-    claimer: NodeId,
+    claim: CallPlace,
     end: &VerificationEnd,
 ) -> Result<Value, String> {
     if !end.ok {
-        reject_claim(draft, claimer, end);
+        reject_claim(draft, claim, end);
         return Err(format!("verification failed: {}", end.tail));
     }
     // It came while the commands ran. A completed run would leave it unread.
     if let Some(reason) = describe_waiting_chat(&draft.run) {
-        draft.record(Fact::PhaseChanged(Phase::Execute));
+        leave_verify_phase(draft);
         return Err(format!(
             "the verification passed, but {reason}, then call complete_run again"
         ));
     }
-    finish_run(draft, claimer, end.changes.clone());
+    finish_run(draft, claim, end.changes.clone());
     Ok(json!({"accepted": true}))
 }
 
 fn end_request(draft: &mut Draft<'_>, end: &VerificationEnd) {
-    if end.ok {
-        draft.record(Fact::PhaseChanged(Phase::Execute));
+    // A failure leads back to EXECUTE, which a completed run has left.
+    if end.ok || draft.run.status == RunStatus::Completed {
+        leave_verify_phase(draft);
     } else {
         let signature = end.signature.clone();
         draft.record(Fact::VerificationFailed { signature });
@@ -252,7 +264,7 @@ pub(super) fn cancel(draft: &mut Draft<'_>, reason: &str) {
     }
 }
 
-/// Stops the verification whose claimer is deleted. There is nobody to answer.
+/// Stops the verification that a deleted node has claimed. Its call gets no answer: the caller is gone.
 pub(super) fn cancel_claim_of_node(draft: &mut Draft<'_>, node: NodeId) {
     let claim = draft.run.verification.and_then(|known| known.claim);
     if claim.is_some_and(|claim| claim.node == node) {
@@ -262,7 +274,7 @@ pub(super) fn cancel_claim_of_node(draft: &mut Draft<'_>, node: NodeId) {
 
 fn stop(draft: &mut Draft<'_>) {
     if let Some(known) = draft.run.verification {
-        draft.record(Fact::PhaseChanged(Phase::Execute));
+        leave_verify_phase(draft);
         let target = VerificationTarget::Run(known.id);
         draft.perform(Effect::CancelVerification(target));
     }
@@ -275,7 +287,7 @@ pub(super) fn end_lost(draft: &mut Draft<'_>) {
         return;
     }
     let claim = draft.run.verification.and_then(|known| known.claim);
-    draft.record(Fact::PhaseChanged(Phase::Execute));
+    leave_verify_phase(draft);
     let claimer = claim.and_then(|claim| draft.run.node(claim.node));
     if let Some(claimer) = claimer.map(|node| node.id) {
         turns::send_message(
@@ -288,7 +300,8 @@ pub(super) fn end_lost(draft: &mut Draft<'_>) {
 }
 
 /// Sends the failing output to the claimer, and lets the run go on.
-fn reject_claim(draft: &mut Draft<'_>, claimer: NodeId, end: &VerificationEnd) {
+fn reject_claim(draft: &mut Draft<'_>, claim: CallPlace, end: &VerificationEnd) {
+    let claimer = claim.node;
     // The turn that claimed may be over, so the failure also comes as an input that starts another.
     let envelope = daemon_envelope(draft, claimer, claimer, end.tail.clone());
     let failed = Envelope {
@@ -298,7 +311,8 @@ fn reject_claim(draft: &mut Draft<'_>, claimer: NodeId, end: &VerificationEnd) {
         }),
         ..envelope
     };
-    draft.record_for(claimer, Fact::EnvelopeSent(Box::new(failed)));
+    // Of the turn that claimed, also if that is over: whoever asks why finds the claim.
+    draft.record_in(claimer, claim.turn, Fact::EnvelopeSent(Box::new(failed)));
     draft.change_node(claimer, NodeChange::InboxCounted);
     let signature = end.signature.clone();
     draft.record_for(claimer, Fact::VerificationFailed { signature });
@@ -334,9 +348,9 @@ pub fn hands_over_changes(run: &LiveRun) -> bool {
 }
 
 /// Completes the run, after its documents are brought up to date if it has a node for that.
-fn finish_run(draft: &mut Draft<'_>, claimer: NodeId, changes: Option<DiffTaken>) {
+fn finish_run(draft: &mut Draft<'_>, claim: CallPlace, changes: Option<DiffTaken>) {
     match find_docs_node(&draft.run) {
-        Some(docs) => hand_over_changes(draft, claimer, docs, changes),
+        Some(docs) => hand_over_changes(draft, claim, docs, changes),
         None => complete_run(draft),
     }
 }
@@ -344,10 +358,11 @@ fn finish_run(draft: &mut Draft<'_>, claimer: NodeId, changes: Option<DiffTaken>
 /// Gives the docs node everything that the run changed.
 fn hand_over_changes(
     draft: &mut Draft<'_>,
-    claimer: NodeId,
+    claim: CallPlace,
     docs: NodeId,
     changes: Option<DiffTaken>,
 ) {
+    let claimer = claim.node;
     draft.record(Fact::PhaseChanged(Phase::DocsSync));
     let diff = changes.map(|changes| {
         let new = NewArtifact {
@@ -366,7 +381,7 @@ fn hand_over_changes(
         artifacts: diff.into_iter().collect(),
         ..daemon_envelope(draft, claimer, docs, message.to_owned())
     };
-    draft.record_for(claimer, Fact::EnvelopeSent(Box::new(envelope)));
+    draft.record_in(claimer, claim.turn, Fact::EnvelopeSent(Box::new(envelope)));
     draft.change_node(docs, NodeChange::InboxCounted);
 }
 

@@ -209,6 +209,10 @@ fn give_up_attempts(node: &mut Node) {
 
 /// Counts an envelope that the open turn sends, also if it waits at a gate.
 pub(super) fn note_sent(sender: &mut Node, turn: Option<AgentTurnId>, envelope: &Envelope) {
+    // What the daemon writes is no work of the agent, so it does not repeat itself.
+    if envelope.is_note() {
+        return;
+    }
     // A person's envelope in a node's name belongs to no turn.
     let Some(open) = sender.turn.as_ref().filter(|open| Some(open.id) == turn) else {
         return;
@@ -232,7 +236,7 @@ pub(super) fn keep_unfinished(node: &mut Node) {
 /// Takes back what a prompt that perhaps never reached the program has changed: the next prompt has
 /// everything that this one had.
 fn forget_prompt(session: &mut Session, before: Option<Session>) {
-    // A session that was dropped meanwhile knows nothing of it anyway.
+    // A session that was dropped meanwhile has no prompt hash: its next prompt is a full one anyway.
     if let Some(before) = before.filter(|_| session.prompt_hash.is_some()) {
         session.prompt_hash = before.prompt_hash;
         session.was_lost = before.was_lost;

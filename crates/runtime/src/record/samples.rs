@@ -16,8 +16,8 @@ use crate::input::InputId;
 use crate::request::MadeId;
 use crate::words::{
     ArtifactKind, CliPermissions, EdgeKind, Expectation, GlobalMode, MessageRole, Mode, NodeStatus,
-    PausedReason, Phase, PromptKind, Provider, RunStatus, Scope, StallReason, TurnCause, Verdict,
-    WakeOn, WorkspaceKind,
+    PausedReason, Phase, PromptKind, Provider, ResolvedBy, RunStatus, Scope, StallReason,
+    TurnCause, Verdict, WakeOn, WorkspaceKind,
 };
 
 /// The words of all kinds of events.
@@ -81,6 +81,7 @@ sample_words!(
     Phase,
     PromptKind,
     Provider,
+    ResolvedBy,
     RunStatus,
     Scope,
     StallReason,

@@ -51,6 +51,7 @@ record_enum! {
             12 status: Text,
             13 paused_reason: Optional<Text>,
         }
+        "end-seen" EndSeen()
         "phase-changed" PhaseChanged(14 phase: Text)
         "completion-claimed" CompletionClaimed {
             15 tool: Text,
@@ -83,6 +84,7 @@ record_enum! {
         "node-logged" NodeLogged(28 text: LongText)
         "node-deleted" NodeDeleted { 51 dropped: List }
         "edge-created" EdgeCreated(30 edge: Map<Edge>)
+        "edge-changed" EdgeChanged(30 edge: Map<Edge>)
         "edge-deleted" EdgeDeleted(31 edge_id: Text)
         "envelope-sent" EnvelopeSent(32 envelope: Map<Envelope>)
         "envelope-held" EnvelopeHeld {
@@ -444,6 +446,7 @@ record_struct! {
         2 modified_args: Optional<Json>,
         4 reason: Optional<LongText>,
         6 scope: Text,
+        7 by: Optional<Text>,
     }
 }
 

@@ -9,7 +9,7 @@ use turnkeep_types::BlobHash;
 use crate::input::Envelope;
 
 /// The hash of an envelope without what differs by itself. `diff` is the hash of the changes that the
-/// daemon has attached to a reply in the sender's place: the attached artifact is a new one each time,
+/// server has attached to a reply in the sender's place: the attached artifact is a new one each time,
 /// also if the changes are the same.
 pub(super) fn sign_envelope(envelope: &Envelope, diff: Option<BlobHash>) -> BlobHash {
     let structured = envelope.structured.as_ref();

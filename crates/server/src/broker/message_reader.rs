@@ -46,6 +46,7 @@ impl MessageReader {
             if let Some(incoming) = self.decode_next()? {
                 return Ok(Some(incoming));
             }
+            // The time of a message begins with its first byte.
             if !self.buffer.is_empty() && deadline.is_none() {
                 deadline = Some(Instant::now() + shared.timeouts.message);
             }

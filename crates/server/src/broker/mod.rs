@@ -185,6 +185,8 @@ impl RunningBroker {
                     () = stopping.cancelled() => break,
                     accepted = listener.accept() => accepted,
                 };
+                // Another broker has replaced this one. The open connections end too, so that their
+                // wrappers and clients connect to the other.
                 let Some(stream) = accepted else {
                     stopping.cancel();
                     break;

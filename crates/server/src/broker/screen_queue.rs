@@ -131,6 +131,7 @@ impl ScreenQueue {
             pieces.bytes -= piece.content.len();
             return Some(ScreenEvent::Piece(piece));
         }
+        // After the pieces, so that the watcher sees the last words before the end.
         if let Some(session) = pieces.ended.take() {
             return Some(ScreenEvent::Ended(session));
         }

@@ -190,6 +190,7 @@ fn remove_stale(path: &Path) -> Result<(), SocketError> {
     if !metadata.file_type().is_socket() {
         return Err(SocketError::NotASocket(path.to_owned()));
     }
+    // The file of a socket outlives its process, and only a connection shows whether one listens.
     match UnixStream::connect(path) {
         Ok(_) => Err(SocketError::AlreadyRunning(path.to_owned())),
         Err(_) => fs::remove_file(path).map_err(io_error("remove", path)),

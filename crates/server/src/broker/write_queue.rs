@@ -73,6 +73,7 @@ impl WriteQueue {
     /// not have to read all its injections first.
     pub(super) fn push_response(&self, frame: Bytes, permit: Option<MemoryPermit>) {
         let mut frames = self.lock_frames();
+        // The first frame may be half written by now, so nothing goes before it.
         let mut index = frames.queue.len().min(1);
         while let Some(FrameKind::Response) = frames.queue.get(index).map(|queued| queued.kind) {
             index += 1;

@@ -29,7 +29,7 @@ const NAMED_BLOBS_MAX: usize = 16;
 
 /// The blobs whose hashes begin with some digits, at most 16. Looks at all blobs.
 #[utoipa::path(get, path = "/v1/blobs", tag = "blobs",
-    params(("prefix" = String, Query, description = "4 to 64 lower-case hex digits")),
+    params(("prefix" = String, Query, description = "1 to 64 lower-case hex digits")),
     responses((status = 200, description = "Their names", body = json::BlobNames)))]
 pub(crate) async fn named(
     State(shared): State<Arc<Shared>>,

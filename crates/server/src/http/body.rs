@@ -113,6 +113,7 @@ impl Arriving {
             self.large.insert(ArrivingBytes::new(most)?)
         };
         let more = self.bytes.len() + chunk.len();
+        // Memory was planned for the declared length.
         if more > large.bytes_left() {
             return Err(ApiError::bad_request("the body is longer than it says"));
         }

@@ -134,6 +134,7 @@ impl Feed {
                     return;
                 }
             }
+            // A long replay must not keep the other tasks of this thread waiting.
             if !caught_up {
                 tokio::task::yield_now().await;
                 continue;

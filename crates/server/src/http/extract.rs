@@ -90,6 +90,7 @@ impl FromRequestParts<Arc<Shared>> for AtType {
         let Path((id, version)) = Path::<(String, String)>::from_request_parts(parts, state)
             .await
             .map_err(bad_path)?;
+        // One path for each version: `+1` and `01` would be others.
         let canonical = !version.starts_with('+') && (version == "0" || !version.starts_with('0'));
         match version.parse() {
             Ok(version) if canonical => Ok(Self(id, version)),
@@ -156,6 +157,25 @@ impl FromRequest<Arc<Shared>> for Small {
             .await
             .map(Self)
     }
+}
+
+/// The header with a request's idempotency key.
+const IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// The longest key of a header.
+const KEY_BYTES_MAX: usize = 256;
+
+/// The idempotency key in a request's header.
+pub(crate) fn read_idempotency_key(request: &Request) -> Result<Option<String>, ApiError> {
+    let Some(value) = request.headers().get(IDEMPOTENCY_KEY) else {
+        return Ok(None);
+    };
+    let text = value.to_str().unwrap_or_default();
+    if text.is_empty() || text.len() > KEY_BYTES_MAX {
+        let message =
+            format!("`Idempotency-Key` must have 1 to {KEY_BYTES_MAX} visible ASCII characters");
+        return Err(ApiError::bad_request(message));
+    }
+    Ok(Some(text.to_owned()))
 }
 
 /// The bytes of a body, at most so many.

@@ -66,6 +66,7 @@ impl<S: AsyncRead + Unpin> Lingering<S> {
         let Some(ending) = &mut self.ending else {
             return Poll::Ready(());
         };
+        // The alarm first: a peer that sends without a pause would otherwise never be cut off.
         let mut space = [0; 4096];
         loop {
             if ending.alarm.as_mut().poll(context).is_ready() {

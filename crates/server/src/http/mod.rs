@@ -21,6 +21,7 @@ mod health;
 pub(crate) mod ledger;
 mod linger;
 mod notices;
+pub(crate) mod once;
 mod openapi;
 mod page;
 pub mod query;

@@ -180,6 +180,7 @@ impl Notices {
             push(chunk, "run.changed", &json::RunChanged { r#ref });
             is_other |= self.look_at(&run);
         }
+        // The count is that of all runs. It is news only if one of these runs has changed its part.
         if is_other {
             let count = self.waiting.values().map(|items| items.len() as u64).sum();
             push(

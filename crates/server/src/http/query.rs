@@ -315,7 +315,7 @@ impl FromQuery for BlobsQuery {
         let text = pairs.single_value("prefix", None)?.unwrap_or_default();
         let prefix = text
             .parse()
-            .map_err(|_| wrong_kind("prefix", text, "4 to 64 lower-case hex digits"))?;
+            .map_err(|_| wrong_kind("prefix", text, "1 to 64 lower-case hex digits"))?;
         Ok(Self { prefix })
     }
 }
@@ -373,7 +373,7 @@ impl FromQuery for CapturedTurnsQuery {
         pairs.check_names(Self::NAMES)?;
         let limit = pairs.parse_count("limit", usize::MAX)?;
         Ok(Self {
-            // A limit that does not fit is none: a ring never has so many turns.
+            // A limit beyond `u32` is the same as no limit: a ring never has so many turns.
             limit: u32::try_from(limit).ok(),
             all: pairs.parse_flag("all", false)?,
         })

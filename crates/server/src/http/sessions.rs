@@ -23,7 +23,8 @@ use turnkeep_types::broker::{
 use turnkeep_wire::{ErrorCode, ErrorReason, json};
 
 use super::content::respond_with_json_text;
-use super::extract::{At, Query, Small, bad_path, check_escapes, parse_json};
+use super::extract::{At, Query, bad_path, check_escapes, parse_json};
+use super::once::OnceRequest;
 use super::query::{CapturedTurnQuery, CapturedTurnsQuery, NoQuery};
 use crate::broker::InProcessBroker;
 use crate::error::ApiError;
@@ -130,40 +131,66 @@ pub(crate) async fn turn(
 
 /// Puts a turn of the session into the relay buffer.
 #[utoipa::path(post, path = "/v1/sessions/{session}/capture", tag = "sessions",
-    params(("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`")),
+    params(
+        ("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeat with the same key gets the first answer"),
+    ),
     request_body = json::ChooseCapturedTurn,
-    responses((status = 200, description = "It is in the relay buffer", body = json::Captured)))]
+    responses((status = 200, description = "It is in the relay buffer", body = json::Captured,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn capture(
     State(shared): State<Arc<Shared>>,
     At(session): At<String>,
     Query(NoQuery): Query<NoQuery>,
-    Small(body): Small,
-) -> Result<Json<json::Captured>, ApiError> {
+    request: OnceRequest,
+) -> Result<Response, ApiError> {
     let broker = local_broker(&shared)?;
-    let body: json::ChooseCapturedTurn = read_body(&shared, &body)?;
+    let body = read_body(&shared, request.body())?;
+    let act = capture_turn(broker, session, body);
+    request.answer(&shared, act).await
+}
+
+async fn capture_turn(
+    broker: InProcessBroker,
+    session: String,
+    body: json::ChooseCapturedTurn,
+) -> Result<json::Captured, ApiError> {
     let session = KnownSessions::read(&broker).await?.find_id(&session)?;
     match broker
         .request(vec![capture_request(session, body.seq)])
         .await?
     {
-        Reply::Captured { turn_id, size } => Ok(Json(json::Captured { turn_id, size })),
+        Reply::Captured { turn_id, size } => Ok(json::Captured { turn_id, size }),
         _ => Err(unexpected_reply()),
     }
 }
 
 /// Types the relay buffer into the session's program.
 #[utoipa::path(post, path = "/v1/sessions/{session}/paste", tag = "sessions",
-    params(("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`")),
+    params(
+        ("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeat with the same key gets the first answer"),
+    ),
     request_body = json::PasteCaptured,
-    responses((status = 200, description = "The bytes were sent to the program", body = json::Delivered)))]
+    responses((status = 200, description = "The bytes were sent to the program", body = json::Delivered,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn paste(
     State(shared): State<Arc<Shared>>,
     At(session): At<String>,
     Query(NoQuery): Query<NoQuery>,
-    Small(body): Small,
-) -> Result<Json<json::Delivered>, ApiError> {
+    request: OnceRequest,
+) -> Result<Response, ApiError> {
     let broker = local_broker(&shared)?;
-    let body: json::PasteCaptured = read_body(&shared, &body)?;
+    let body = read_body(&shared, request.body())?;
+    let act = paste_buffer(broker, session, body);
+    request.answer(&shared, act).await
+}
+
+async fn paste_buffer(
+    broker: InProcessBroker,
+    session: String,
+    body: json::PasteCaptured,
+) -> Result<json::Delivered, ApiError> {
     let sessions = KnownSessions::read(&broker).await?;
     let session = sessions.find_id(&session)?;
     let turn = body.turn.as_deref().map(|name| sessions.find_turn(name));
@@ -176,29 +203,43 @@ pub(crate) async fn paste(
             unless_blocked: !body.force,
         })
     };
+    // The broker gets both at once, so no other capture comes in between.
     let requests = |form| capture.clone().into_iter().chain([paste(form)]).collect();
     request_in_form(&broker, body.raw, requests).await?;
-    Ok(Json(json::Delivered {
+    Ok(json::Delivered {
         sink: "inject".to_owned(),
         session: Some(session),
         context_id: None,
         turn_id: None,
-    }))
+    })
 }
 
 /// Captures a turn of the session and delivers it to a sink.
 #[utoipa::path(post, path = "/v1/sessions/{session}/deliver", tag = "sessions",
-    params(("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`")),
+    params(
+        ("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeat with the same key gets the first answer"),
+    ),
     request_body = json::DeliverCaptured,
-    responses((status = 200, description = "The sink has it", body = json::Delivered)))]
+    responses((status = 200, description = "The sink has it", body = json::Delivered,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn deliver(
     State(shared): State<Arc<Shared>>,
     At(session): At<String>,
     Query(NoQuery): Query<NoQuery>,
-    Small(body): Small,
-) -> Result<Json<json::Delivered>, ApiError> {
+    request: OnceRequest,
+) -> Result<Response, ApiError> {
     let broker = local_broker(&shared)?;
-    let body: json::DeliverCaptured = parse_json(&body, &shared.config.limits)?;
+    let body = parse_json(request.body(), &shared.config.limits)?;
+    let act = deliver_turn(broker, session, body);
+    request.answer(&shared, act).await
+}
+
+async fn deliver_turn(
+    broker: InProcessBroker,
+    session: String,
+    body: json::DeliverCaptured,
+) -> Result<json::Delivered, ApiError> {
     let sessions = KnownSessions::read(&broker).await?;
     let from = sessions.find_id(&session)?;
     let to = body.session.as_deref().map(|name| sessions.find_id(name));
@@ -222,27 +263,40 @@ pub(crate) async fn deliver(
         Reply::Stored(stored) => Some(stored),
         _ => None,
     };
-    Ok(Json(json::Delivered {
+    Ok(json::Delivered {
         sink: body.sink,
         session: to,
         context_id: stored.map(|stored| stored.context.into()),
         turn_id: stored.map(|stored| stored.turn.into()),
-    }))
+    })
 }
 
 /// Appends a turn of the session to the store, once. The relay buffer stays as it is.
 #[utoipa::path(post, path = "/v1/sessions/{session}/keep", tag = "sessions",
-    params(("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`")),
+    params(
+        ("session" = String, Path, description = "Its id, a unique head of it, its name, or `@last`"),
+        ("Idempotency-Key" = Option<String>, Header, description = "A repeat with the same key gets the first answer"),
+    ),
     request_body = json::ChooseCapturedTurn,
-    responses((status = 200, description = "It is durable", body = json::Kept)))]
+    responses((status = 200, description = "It is durable", body = json::Kept,
+        headers(("Idempotency-Replayed" = String, description = "`true` when an earlier request did it")))))]
 pub(crate) async fn keep(
     State(shared): State<Arc<Shared>>,
     At(session): At<String>,
     Query(NoQuery): Query<NoQuery>,
-    Small(body): Small,
-) -> Result<Json<json::Kept>, ApiError> {
+    request: OnceRequest,
+) -> Result<Response, ApiError> {
     let broker = local_broker(&shared)?;
-    let body: json::ChooseCapturedTurn = read_body(&shared, &body)?;
+    let body = read_body(&shared, request.body())?;
+    let act = keep_turn(broker, session, body);
+    request.answer(&shared, act).await
+}
+
+async fn keep_turn(
+    broker: InProcessBroker,
+    session: String,
+    body: json::ChooseCapturedTurn,
+) -> Result<json::Kept, ApiError> {
     let session = KnownSessions::read(&broker).await?.find_id(&session)?;
     let captured = match body.seq {
         Some(seq) => format!("{session}:{seq}"),
@@ -250,11 +304,11 @@ pub(crate) async fn keep(
     };
     let turn = find_turn(&broker, &captured)?;
     let stored = broker.keep(turn).await?;
-    Ok(Json(json::Kept {
+    Ok(json::Kept {
         captured,
         context_id: stored.context.into(),
         turn_id: stored.turn.into(),
-    }))
+    })
 }
 
 /// A session and the number of a turn in a path.
@@ -271,6 +325,7 @@ impl FromRequestParts<Arc<Shared>> for AtTurn {
         let Path((session, seq)) = Path::<(String, String)>::from_request_parts(parts, state)
             .await
             .map_err(bad_path)?;
+        // Rust's parser also accepts `+7`, which would be a second path to the same turn.
         let is_number = !seq.is_empty() && seq.bytes().all(|byte| byte.is_ascii_digit());
         match seq.parse() {
             Ok(number) if is_number => Ok(Self {

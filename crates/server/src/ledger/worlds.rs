@@ -181,7 +181,7 @@ impl Worlds {
         self.unreadable.insert(name, unreadable);
     }
 
-    /// Adds the world `default` if there is none. It gets its contexts with its first record.
+    /// Adds the world `default` unless it exists. It gets its contexts with its first record.
     fn add_default(&self) {
         // An unreadable `default` must not be replaced by an empty one.
         if let Ok(None) = self.find(DEFAULT_WORLD)
@@ -196,6 +196,7 @@ impl Worlds {
     fn load(&self, name: &Name, contexts: WorldContexts) -> Result<(), LoadError> {
         let store = self.services.store.store();
         let checkpoint = read_checkpoint(store, name);
+        // Contexts without a configuration are left over from a creation that failed.
         let Some(loaded) = checkpoint::load(store, contexts, checkpoint)? else {
             return Ok(());
         };
@@ -243,6 +244,7 @@ impl Worlds {
     pub(super) fn add(&self, world: World, log: Option<WorldLog>) -> Arc<WorldHandle> {
         let contexts = log.as_ref().map(WorldLog::contexts);
         let handle = WorldHandle::new(world, log, Arc::clone(&self.services));
+        // Claimed before the world is listed: from then on no route of the store may write to them.
         for context in contexts.into_iter().flat_map(WorldContexts::all) {
             self.services.claim_context(context, handle.name());
         }

@@ -141,6 +141,7 @@ pub(super) fn whoami_json(
     let rest = persons_after(&persons, request.after.as_deref());
     let page = list_persons(rest, request.budget);
     let last = page.len().checked_sub(1).and_then(|last| rest.get(last));
+    // The next page begins behind an id and not at a number: persons may be added meanwhile.
     if page.len() < rest.len() {
         answer["next_after"] = last.map(|person| person.id.as_str()).into();
     }

@@ -98,6 +98,7 @@ pub(super) fn fit_capsule(
     let excerpts = take_list(&mut evidence, "/excerpts");
     evidence["text"] = "".into();
     evidence["provenance"]["used_entry_ids"] = json!([]);
+    // The bytes around the quotations come off the budget first, so that the whole pack fits.
     reserve_frame(&mut pack, &mut budget);
     budget.try_take(&evidence);
     // A note may be long. It gets at most half, so that evidence is always shown.

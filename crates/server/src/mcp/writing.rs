@@ -177,6 +177,7 @@ pub(crate) fn check_not_of_another_agent(
     let is_own = match who {
         Principal::Person { id, .. } => rest
             .strip_prefix(id.as_str())
+            // The colon ends the name: ANN may not use the ids that belong to ANNA.
             .is_some_and(|rest| rest.starts_with(':')),
         Principal::Owner | Principal::System => false,
     };
@@ -215,6 +216,7 @@ impl Draft {
             draft.add_entry(reader, arguments)?;
             return Ok(draft);
         };
+        // Not ignored: a reader list beside `entries` would otherwise be lost, and the entries public.
         for name in ENTRY_ARGUMENTS {
             if let Some(single) = arguments.optional(name)? {
                 return Err(single.fault("belongs into an entry of `entries`"));

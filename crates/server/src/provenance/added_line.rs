@@ -38,6 +38,7 @@ pub(super) fn find_line<'a>(patch: &'a str, path: &str, line: u64) -> LineFate<'
             }
             continue;
         }
+        // Read before the hunk takes the line, which moves on to the next number.
         let number = hunk.new_line;
         let fate = match text.split_at_checked(1) {
             Some(("+", added)) => LineFate::Added(added),

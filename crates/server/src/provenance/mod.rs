@@ -5,13 +5,12 @@
 //! turn, and so on until a message of a person. Each kind of thing knows its own cause
 //! (`run_links`, `world_links`, `store_links`).
 //!
-//! Cost: the archive of a run has an index of its turns, inputs and files, so a link takes a few
-//! lookups and reads one event. Finding the run or the world of an id takes one lookup in each of
-//! them. A line also reads the whole diff. Nothing is scanned, and a chain has at most
-//! [`LINKS_MAX`] links.
-//!
-//! The answer is the owner's, with the entries that the operator may see. An entry that is hidden from
-//! the operator is unknown here, as on every other route.
+//! The module keeps nothing: every answer is made from the store, the runs and the worlds as they are.
+//! A run's archive has an index of its turns, inputs and files, so a link takes a few lookups and reads
+//! one event; a line also reads the whole diff. A note of the server is a link that leads to the turn
+//! that it is about. A chain has at most [`LINKS_MAX`] links; one that ends before a person says why. A
+//! ref that names nothing is `not found`. So is an entry that is hidden from
+//! the operator, as on every other route.
 
 mod added_line;
 mod refs;
@@ -71,22 +70,41 @@ impl Explained {
 
 /// The chain of causes of a thing.
 pub(crate) async fn explain(shared: &Arc<Shared>, reference: &CausedRef) -> Result<Why, ApiError> {
-    let mut next = Some(find_cause(shared, reference)?);
+    // Clients tell a ref that names nothing from a route that the server does not have.
+    let name_ref = |error: ApiError| error.with("ref", reference.to_string());
+    let mut next = Some(find_cause(shared, reference).map_err(name_ref)?);
     let mut chain: Vec<WhyLink> = Vec::new();
     while let Some(cause) = next.take() {
         if chain.len() >= LINKS_MAX {
             next = Some(cause);
             break;
         }
-        let explained = explain_one(shared, cause).await?;
+        let explained = explain_one(shared, cause).await.map_err(name_ref)?;
         chain.extend(explained.links);
         next = explained.cause;
     }
+    let complete = next.is_none();
     Ok(Why {
         reference: reference.to_string(),
+        end: describe_end(&chain, complete),
         chain,
-        complete: next.is_none(),
+        complete,
     })
+}
+
+/// Why a chain ends before a person; `None` if it ends at one.
+fn describe_end(chain: &[WhyLink], complete: bool) -> Option<String> {
+    let last = chain.last()?;
+    match (complete, last.kind) {
+        (true, WhyKind::Person) => None,
+        (true, _) => Some(
+            "it belongs to no run and to no world, so nothing is recorded about its cause"
+                .to_owned(),
+        ),
+        (false, _) => Some(format!(
+            "the chain is longer than {LINKS_MAX} links: ask for its last link"
+        )),
+    }
 }
 
 /// Finds the thing that a ref names.

@@ -150,25 +150,47 @@ fn prompt_link(run: &RunHandle, id: ArtifactId) -> Option<WhyLink> {
     })
 }
 
-/// The input that leads to a person: notes of the server come last.
+/// The input that leads to a person: the first one that a person or an agent sent, else the first reply
+/// that the server wrote in an agent's place, else the first note.
 async fn find_first_cause(
     run: &Arc<RunHandle>,
     consumed: &[InputId],
 ) -> Result<Option<InputId>, ApiError> {
+    let mut found: Option<(Sender, InputId)> = None;
     for input in consumed.iter().take(INPUTS_MAX) {
-        let InputId::Message(_) = input else {
-            return Ok(Some(*input));
-        };
         let seq = run.read(|run| run.archive.input_seq(*input));
         let Some(seq) = seq else { continue };
-        let event = read_event(run, seq).await?;
-        if let Fact::MessageSent(message) = &event.fact
-            && message.role == MessageRole::User
-        {
-            return Ok(Some(*input));
+        let sender = Sender::of(&read_event(run, seq).await?.fact);
+        if found.is_none_or(|(best, _)| sender < best) {
+            found = Some((sender, *input));
+        }
+        if sender == Sender::PersonOrAgent {
+            break;
         }
     }
-    Ok(consumed.first().copied())
+    let first = consumed.first().copied();
+    Ok(found.map(|(_, input)| input).or(first))
+}
+
+/// Who sent an input, the one who explains most first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sender {
+    PersonOrAgent,
+    /// The server, in the place of an agent.
+    Proxy,
+    /// The server, for itself.
+    Server,
+}
+
+impl Sender {
+    fn of(fact: &Fact) -> Self {
+        match fact {
+            Fact::MessageSent(message) if message.role != MessageRole::User => Self::Server,
+            Fact::EnvelopeSent(envelope) if envelope.is_note() => Self::Server,
+            Fact::EnvelopeSent(envelope) if envelope.synthesized => Self::Proxy,
+            _ => Self::PersonOrAgent,
+        }
+    }
 }
 
 /// A handoff was sent in a turn, a message by a person.
@@ -178,45 +200,67 @@ pub(super) async fn explain_input(run: Arc<RunHandle>, id: InputId) -> Result<Ex
     let event = read_event(&run, seq).await?;
     match &event.fact {
         Fact::EnvelopeSent(envelope) => Ok(explain_handoff(run, &event, envelope)),
-        Fact::MessageSent(message) => Ok(explain_message(run, message)),
+        Fact::MessageSent(message) => Ok(explain_message(run, &event, message)),
         _ => Err(ApiError::internal("an index names a wrong event")),
     }
 }
 
 fn explain_handoff(run: Arc<RunHandle>, event: &Event, envelope: &Envelope) -> Explained {
     let id = InputId::Envelope(envelope.id);
+    let sender = name_of(&run, envelope.from);
+    let (kind, by) = match Sender::of(&event.fact) {
+        Sender::PersonOrAgent => (WhyKind::Handoff, sender),
+        Sender::Proxy => (WhyKind::Handoff, format!("{SERVER}, for {sender}")),
+        Sender::Server => (WhyKind::Note, SERVER.to_owned()),
+    };
     let link = WhyLink {
         at: Some(format_time(event.at)),
-        by: Some(name_of(&run, envelope.from)),
-        ..make_link(WhyKind::Handoff, &id, &envelope.message)
+        by: Some(by),
+        ..make_link(kind, &id, &envelope.message)
     };
     let cause = match (
         event.turn,
         envelope.reply_to.filter(|_| envelope.synthesized),
     ) {
         (Some(turn), _) => Cause::Turn(run, turn),
-        // Mail of a deleted node went back because of what was sent.
+        // The server returned the mail of a deleted node to its sender. The cause of this returned
+        // envelope is the envelope that the sender had sent.
         (None, Some(question)) => Cause::Input(run, InputId::Envelope(question)),
+        // Logs of older versions do not say of which turn a note is.
+        (None, None) if envelope.synthesized => cause_of_note(run, envelope.from, event.seq),
         (None, None) => Cause::Person(operator_link()),
     };
     Explained::one(link, Some(cause))
 }
 
-fn explain_message(run: Arc<RunHandle>, message: &Message) -> Explained {
+fn explain_message(run: Arc<RunHandle>, event: &Event, message: &Message) -> Explained {
     let is_chat = message.role == MessageRole::User;
-    let by = if is_chat { OPERATOR } else { SERVER };
+    let (kind, by) = if is_chat {
+        (WhyKind::Message, OPERATOR)
+    } else {
+        (WhyKind::Note, SERVER)
+    };
     let id = InputId::Message(message.id);
     let link = WhyLink {
         at: Some(format_time(message.created_at)),
         by: Some(by.to_owned()),
-        ..make_link(WhyKind::Message, &id, &message.content)
+        ..make_link(kind, &id, &message.content)
     };
     let cause = if is_chat {
         Cause::Person(operator_link())
     } else {
-        Cause::Run(run)
+        cause_of_note(run, message.node, event.seq)
     };
     Explained::one(link, Some(cause))
+}
+
+/// A note to a node is about what it did last: the turn that was interrupted, or the call whose outcome
+/// the note reports.
+fn cause_of_note(run: Arc<RunHandle>, node: NodeId, seq: u64) -> Cause {
+    match run.read(|run| run.archive.turn_before(node, seq)) {
+        Some(turn) => Cause::Turn(run, turn),
+        None => Cause::Run(run),
+    }
 }
 
 /// A run was created by the operator.

@@ -26,6 +26,7 @@ pub(super) async fn explain_turn(shared: &Arc<Shared>, id: TurnId) -> Result<Exp
         return explain_conversation(shared, &turn);
     };
     let run = shared.runs.get(owner)?;
+    // A run's events are the turns of one context, in order: event 1 has the depth 0.
     if run.events_context() == turn.context {
         let event = run_links::read_event(&run, u64::from(turn.depth) + 1).await?;
         let link = turn_link(&turn, event.fact.wire_name());

@@ -49,6 +49,8 @@ pub(super) fn explain_entry(
         Some(describe_entry(&view, entry))
     });
     let found = found.ok_or_else(|| ApiError::not_found("the entry is gone"))?;
+    // An entry that the server wrote for a run leads back into the run. Any other entry was written in
+    // the world itself.
     let reported = find_reported_event(shared, &found);
     let cause = reported.unwrap_or_else(|| match found.answered {
         Some(answered) => Cause::Entry(Arc::clone(world), answered),

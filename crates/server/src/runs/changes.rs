@@ -1,11 +1,12 @@
 //! What a person does with the changes of a run: brings them into the run's directory, takes those of
 //! a turn back, or keeps files that a node was not allowed to write.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use turnkeep_runtime::Run;
-use turnkeep_runtime::artifact::DiffSummary;
+use turnkeep_runtime::artifact::{DiffSummary, REVERT_NAME};
 use turnkeep_runtime::decide::{self, Surroundings};
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
@@ -16,8 +17,8 @@ use turnkeep_wire::runs as wire;
 use turnkeep_workspace::{ApplyOutcome, ApplyTree, LandOutcome, TreePath, WorkspaceError};
 
 use super::error::RunError;
-use super::kept_answers::{find_answer, keep_answer};
-use super::run_handle::RunHandle;
+use super::kept_answers::{encode_answer, find_answer, keep_answer, read_answer};
+use super::run_handle::{Decided, RunHandle};
 use super::verification::{self, RunWork};
 use super::verification_reports;
 use super::workspaces::{MergedWork, NodeHead, Workspaces, WorktreeNode, WorktreesGuard};
@@ -87,7 +88,9 @@ async fn apply_now(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiE
         .services
         .run_file_work(move || apply_blocking(&services.workspaces, &guard, &work))
         .await??;
+    see_end(handle).await?;
     let verified = verification_reports::was_verified(handle, &landed.tree).await?;
+    // Last: only now is the work of the worktrees in the run's directory, too.
     let workspaces = &handle.services.workspaces;
     workspaces.remove_applied(handle, &landed.heads).await;
     workspaces.remove_of_deleted(handle).await;
@@ -96,6 +99,14 @@ async fn apply_now(handle: &Arc<RunHandle>) -> Result<wire::AppliedChanges, ApiE
         tree: landed.tree,
         verified,
     })
+}
+
+/// Whoever applies the work of a run that has ended knows that it has.
+async fn see_end(handle: &Arc<RunHandle>) -> Result<(), RunError> {
+    match handle.decide(decide::dismiss_end).await {
+        Ok(()) | Err(RunError::Rejected(Rejection::NotEnded)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn apply_blocking(
@@ -120,11 +131,14 @@ fn apply_blocking(
                 return Err(LandError::Conflicts(files.collect()));
             }
         };
-        let applied = opened.as_git()?.apply(ApplyTree {
-            base: &merged.integrated.base_tree,
-            tree: &merged.integrated.tree,
-        })?;
-        match applied {
+        let (base, tree) = (&merged.integrated.base_tree, &merged.integrated.tree);
+        let writes = opened.diff(base, tree)?.touched_paths().into_iter();
+        let noted = workspaces.note_person_writes(&work.cwd, &writes.collect());
+        let applied = opened.as_git()?.apply(ApplyTree { base, tree });
+        if !matches!(applied, Ok(ApplyOutcome::Applied { .. })) {
+            workspaces.forget_person_writes(noted);
+        }
+        match applied? {
             ApplyOutcome::Applied { paths } => {
                 return Ok(Landed {
                     paths: texts(&paths),
@@ -162,8 +176,8 @@ fn find_changes(handle: &RunHandle, turn: AgentTurnId) -> Result<TurnChanges, Ap
     found.ok_or_else(|| ApiError::not_found(format!("no turn with changes has the id {turn}")))
 }
 
-/// Restores what the files of a turn were before it, if nobody changed them since. It is carried out
-/// even if the caller disconnects.
+/// Restores the files of a turn as they were before it, unless they were changed since. The work goes
+/// on even if the caller disconnects.
 pub(crate) async fn revert(
     handle: &Arc<RunHandle>,
     key: Option<RequestKey>,
@@ -175,19 +189,73 @@ pub(crate) async fn revert(
     }
     let reverting = Arc::clone(handle);
     let work = async move {
-        let paths = revert_now(&reverting, turn, only).await?;
-        let answer = wire::TurnFilesAnswer { paths };
-        Ok(keep_answer(&reverting, key, "revert.json", answer).await?)
+        let changes = find_changes(&reverting, turn)?;
+        let node = changes.node;
+        let reverted = revert_now(&reverting, changes, only).await?;
+        settle(&reverting, turn, &reverted.all()).await?;
+        Ok(note_revert(&reverting, key, RevertedTurn { node, turn }, reverted).await?)
     };
     handle.services.run_to_end(work).await?
 }
 
+/// A turn of which files were taken back.
+struct RevertedTurn {
+    node: NodeId,
+    turn: AgentTurnId,
+}
+
+/// What a revert did.
+struct Reverted {
+    restored: Vec<String>,
+    /// The files that were so already.
+    already: Vec<String>,
+}
+
+impl Reverted {
+    fn all(&self) -> Vec<String> {
+        [self.restored.as_slice(), &self.already].concat()
+    }
+}
+
+/// Records the files that a person took back, unless an earlier request has recorded them. If the server
+/// ended before it could, a repeated request records them.
+async fn note_revert(
+    handle: &Arc<RunHandle>,
+    key: Option<RequestKey>,
+    of: RevertedTurn,
+    reverted: Reverted,
+) -> Result<wire::TurnFilesAnswer, RunError> {
+    let RevertedTurn { node, turn } = of;
+    let mut files = reverted.all();
+    handle.read(|run| files.retain(|file| !run.archive.was_reverted(turn, file)));
+    let Reverted { restored, already } = reverted;
+    let answer = wire::TurnFilesAnswer {
+        paths: restored,
+        already: (!already.is_empty()).then_some(already),
+    };
+    if files.is_empty() {
+        return keep_answer(handle, key, REVERT_NAME, answer).await;
+    }
+    let noted = decide::TurnReverted {
+        node,
+        turn,
+        files,
+        answer: encode_answer(&answer)?,
+    };
+    let note =
+        move |run: &Run, around: Surroundings<'_>| Ok(decide::note_revert(run, around, &noted));
+    match handle.decide_once(key, note).await? {
+        Decided::Now(()) => Ok(answer),
+        Decided::Before { made, .. } => read_answer(handle, made).await,
+    }
+}
+
 async fn revert_now(
     handle: &Arc<RunHandle>,
-    turn: AgentTurnId,
+    changes: TurnChanges,
     only: Option<Vec<String>>,
-) -> Result<Vec<String>, ApiError> {
-    let changes = find_changes(handle, turn)?;
+) -> Result<Reverted, ApiError> {
+    // Without a choice, files that another node may have written stay as they are.
     let only = only.or_else(|| list_unshared(&changes.diff));
     let worktree = find_worktree(handle, changes.node);
     let Some(work) = verification::collect_work(handle) else {
@@ -195,15 +263,11 @@ async fn revert_now(
     };
     let services = Arc::clone(&handle.services);
     let guard = services.workspaces.lock_worktrees(work.run).await;
-    let reverted = handle
-        .services
-        .run_file_work(move || {
-            let place = directory_of(&services.workspaces, &guard, &work, worktree.as_ref())?;
-            revert_blocking(&services.workspaces, &place, &changes.diff, only.as_deref())
-        })
-        .await??;
-    settle(handle, turn, &reverted).await?;
-    Ok(reverted)
+    let reverted = handle.services.run_file_work(move || {
+        let place = directory_of(&services.workspaces, &guard, &work, worktree.as_ref())?;
+        revert_blocking(&services.workspaces, &place, &changes.diff, only.as_deref())
+    });
+    Ok(reverted.await??)
 }
 
 /// The files of a turn that no other turn may have changed, if some may. Whose the others are is not
@@ -246,7 +310,7 @@ fn revert_blocking(
     directory: &std::path::Path,
     diff: &DiffSummary,
     only: Option<&[String]>,
-) -> Result<Vec<String>, LandError> {
+) -> Result<Reverted, LandError> {
     let bad_name = |name: &str| LandError::Failed(format!("`{name}` does not name a tree"));
     let base = diff
         .base_tree
@@ -261,9 +325,26 @@ fn revert_blocking(
         let path = TreePath::new(path.as_bytes());
         paths.push(path.map_err(|error| LandError::Failed(error.to_string()))?);
     }
+    let opened = workspaces.open(directory)?;
     let only = only.is_some().then_some(paths.as_slice());
-    match workspaces.open(directory)?.revert(&base, &head, only)? {
-        LandOutcome::Landed { paths } => Ok(texts(&paths)),
+    let writes: BTreeSet<TreePath> = match only {
+        Some(named) => named.iter().cloned().collect(),
+        None => opened
+            .diff(&base, &head)?
+            .touched_paths()
+            .into_iter()
+            .collect(),
+    };
+    let noted = workspaces.note_person_writes(directory, &writes);
+    let outcome = opened.revert(&base, &head, only);
+    if !matches!(outcome, Ok(LandOutcome::Landed { .. })) {
+        workspaces.forget_person_writes(noted);
+    }
+    match outcome? {
+        LandOutcome::Landed { paths, unchanged } => Ok(Reverted {
+            restored: texts(&paths),
+            already: texts(&unchanged),
+        }),
         LandOutcome::Conflicts { paths } => Err(LandError::Conflicts(texts(&paths))),
     }
 }
@@ -285,7 +366,10 @@ pub(crate) async fn keep(
         decide::settle_violation(run, around, turn, &paths)
     };
     handle.decide_once(key, settle).await?;
-    Ok(wire::TurnFilesAnswer { paths: kept })
+    Ok(wire::TurnFilesAnswer {
+        paths: kept,
+        already: None,
+    })
 }
 
 /// Rejects a file that the turn was allowed to write, or did not write: there is nothing to decide.

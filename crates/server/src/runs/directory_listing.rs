@@ -55,6 +55,7 @@ pub(crate) fn list(
         path: shown.clone(),
         error,
     };
+    // Limited while it is read: a directory may have millions of entries.
     let mut entries = Vec::new();
     for entry in fs::read_dir(&path).map_err(unreadable)?.take(SCANNED_MAX) {
         let entry = entry.map_err(unreadable)?;

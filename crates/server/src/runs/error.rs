@@ -7,7 +7,7 @@ use turnkeep_store::{ReadError, Refusal};
 use turnkeep_types::TurnId;
 
 use super::json::BodyError;
-use super::settings::CannotAsk;
+use super::settings::{CannotAsk, UnknownProgram};
 use super::world_link::PersonRefused;
 
 /// Why a request to a run failed.
@@ -22,6 +22,9 @@ pub(crate) enum RunError {
     /// The program of the node cannot do what its settings want. Nothing was written.
     #[error(transparent)]
     CannotAsk(#[from] CannotAsk),
+    /// The program of the node is not configured. Nothing was written.
+    #[error(transparent)]
+    UnknownProgram(#[from] UnknownProgram),
     /// There is no such run, or it was deleted.
     #[error("no run has the id {0}")]
     UnknownRun(RunId),

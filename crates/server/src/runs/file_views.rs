@@ -41,6 +41,8 @@ pub(super) async fn write_files(handle: Arc<RunHandle>) {
     let mut last_seq = handle.subscribe_seq();
     let mut files = RunFiles::new(&dir, services.artifacts_dir(handle.id()));
     loop {
+        // The number is read before the state: an event that comes in between changes the number again
+        // and wakes this task.
         let end = *last_seq.borrow_and_update();
         if handle.read_live(|run| run.is_deleted) {
             return services.remove_files(handle.id()).await;
@@ -153,7 +155,7 @@ impl RunFiles {
         lines: &[String],
         is_complete: bool,
     ) -> io::Result<()> {
-        // Artifacts first: whoever reads the line finds the file.
+        // Artifacts first: a program that follows the events finds the file of each line it reads.
         let artifacts = self.write_artifacts(store, events);
         let added = self.events.add(lines);
         let rest = if is_complete && added.is_ok() {
@@ -255,7 +257,7 @@ impl EventFile {
         Ok(())
     }
 
-    /// Cuts what stands behind the lines that are right: it was torn, or somebody changed it.
+    /// Cuts the file behind the last correct line. The rest is a torn write or a foreign change.
     fn cut_rest(&mut self) -> io::Result<()> {
         let mut file = self.take_open()?;
         self.cut_behind(&mut file)?;
@@ -283,6 +285,7 @@ impl EventFile {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let mut file = options.open(&self.path)?;
+        // A shorter file has lost lines, so it is compared from its beginning.
         if file.metadata()?.len() < self.bytes {
             (self.written, self.bytes, self.is_comparing) = (0, 0, true);
         } else if !self.is_comparing {

@@ -3,7 +3,7 @@
 //! What such a request did is in files and not in the run, so its answer cannot be made again from
 //! the state. With an idempotency key the answer becomes an artifact, and the key names it. A server
 //! that is killed after the files changed and before that carries the request out again: an apply
-//! finds nothing new then, and a revert refuses files that are not as the turn left them.
+//! finds nothing new then, and a revert finds the files as they were before the turn.
 
 use std::sync::Arc;
 
@@ -39,8 +39,7 @@ pub(super) async fn keep_answer<T: Serialize + DeserializeOwned>(
     if key.is_none() {
         return Ok(answer);
     }
-    let text = serde_json::to_vec(&answer);
-    let text = Bytes::from(text.map_err(|error| RunError::Abandoned(error.to_string()))?);
+    let text = encode_answer(&answer)?;
     let note = move |run: &Run, around: Surroundings<'_>| {
         Ok(decide::note_answer(run, around, name, text.clone()))
     };
@@ -50,7 +49,15 @@ pub(super) async fn keep_answer<T: Serialize + DeserializeOwned>(
     }
 }
 
-async fn read_answer<T: DeserializeOwned>(
+/// An answer as the content of an artifact.
+pub(super) fn encode_answer<T: Serialize>(answer: &T) -> Result<Bytes, RunError> {
+    let text = serde_json::to_vec(answer);
+    let text = text.map_err(|error| RunError::Abandoned(error.to_string()))?;
+    Ok(Bytes::from(text))
+}
+
+/// Reads the answer that an earlier request made.
+pub(super) async fn read_answer<T: DeserializeOwned>(
     handle: &Arc<RunHandle>,
     made: Option<MadeId>,
 ) -> Result<T, RunError> {

@@ -52,7 +52,8 @@ pub(super) async fn of_node(handle: &Arc<RunHandle>, id: NodeId) -> Result<NodeL
             Some((node.settings.clone(), mode))
         })
         .ok_or("the node is gone")?;
-    let program = services.settings.program_of(&node)?.clone();
+    let program = services.settings.program_of(&node);
+    let program = program.map_err(|unknown| unknown.to_string())?.clone();
     // The configuration may be another one than when the node was created, and its run may come from
     // another machine.
     let checked = services.settings.check_permissions(&node);
@@ -140,6 +141,7 @@ impl NodeLaunch {
         let PrivateDir {
             path, has_files, ..
         } = &mut self.private_dir;
+        // Set before anything is written, so that a directory that is only half made is removed too.
         *has_files = true;
         let mut builder = DirBuilder::new();
         let made = builder.recursive(true).mode(0o700).create(&path);
@@ -161,7 +163,8 @@ impl Drop for PrivateDir {
     }
 }
 
-/// Writes a file that nobody else could have opened before.
+/// Writes a file that no other process has open. An old file is removed, not truncated: another
+/// process may hold it open and would read the token.
 fn write_private(path: &Path, contents: &str) -> std::io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),

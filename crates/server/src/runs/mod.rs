@@ -8,7 +8,7 @@
 //!    (`run_log`, with the transcripts of `transcript_records`) and applies them.
 //! 3. `performer` carries out the effects: it prepares the workspace (`workspaces`) and the prompt
 //!    (`prompt_sources`, `roles`), and passes the prompt to the node's program (`programs`).
-//! 4. The program's task reports what the program prints, again as decisions. Calls of the daemon's
+//! 4. The program's task reports what the program prints, again as decisions. Calls of the server's
 //!    tools go through `node_tools`; some wait for a person (`waiting_calls`).
 //! 5. `file_views` writes the files of the run, sockets send its events, and `world_link` reports them
 //!    to the run's world, all from the log.
@@ -16,7 +16,10 @@
 //! `archive` copies runs: forks, files to export and import, and scripts that replay them.
 //!
 //! `registry` has all runs, `clock_task` wakes a run when time alone changes something, and
-//! `services` is what all of them share. A run that fails stops no other run.
+//! `services` is what all of them share.
+//!
+//! No effect is carried out before its events are durable. An append that fails leaves the run as it
+//! was, and the caller gets the error. A run that cannot be read or written stops no other run.
 
 pub(crate) mod archive;
 mod backlog;

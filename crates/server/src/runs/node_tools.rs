@@ -247,9 +247,11 @@ fn read_request(
     })
 }
 
-/// Rejects a child whose program cannot ask although the child must: its permissions are never looser
-/// than its parent's.
+/// Rejects a child whose program is not configured, or cannot ask although the child must: its
+/// permissions are never looser than its parent's.
 fn check_child(config: &RunsConfig, parent: &Node, child: &NodeSettings) -> Result<(), String> {
+    let program = config.program_of(child);
+    program.map_err(|unknown| unknown.to_string())?;
     let own = child.permissions.cli;
     let permissions = child
         .permissions
@@ -298,6 +300,8 @@ fn request_key(
 
 /// The outcome of a call that was made before.
 async fn find_earlier_outcome(handle: &Arc<RunHandle>, first: u64) -> CallOutcome {
+    // The first event is the call itself. Its id finds the outcome among the events behind it. If the
+    // first event is no call, the request id belongs to another kind of request.
     let mut next = first;
     let mut tool: Option<ToolId> = None;
     loop {

@@ -176,6 +176,7 @@ async fn call_webhook(config: &NotifyConfig, items: &[AttentionItem]) {
     let Ok(document) = serde_json::to_vec(&list).map(Bytes::from) else {
         return;
     };
+    // One try more than there are pauses: none follows the last.
     for pause in RETRY_PAUSES.iter().map(Some).chain([None]) {
         let Err(error) = target.deliver(document.clone()).await else {
             return;
@@ -208,6 +209,8 @@ mod tests {
             summary: String::new(),
             actions: Vec::new(),
             node_id: None,
+            node_label: None,
+            node_alias: None,
         }
     }
 

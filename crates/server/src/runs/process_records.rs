@@ -98,6 +98,7 @@ impl ProcessRecords {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(RECORD_PREFIX) {
+                // The record goes last: after a crash in between, the next start looks again.
                 reaped.killed += usize::from(reap_record(&entry.path()));
                 fs::remove_file(entry.path())?;
             } else if name.starts_with(PRIVATE_DIR_PREFIX) {

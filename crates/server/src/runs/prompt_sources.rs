@@ -35,7 +35,8 @@ pub(super) async fn collect(handle: &Arc<RunHandle>, id: NodeId) -> Result<Promp
         .read(|run| read_inputs(run, id))
         .ok_or("the node is gone")?;
     let services = &handle.services;
-    let program = services.settings.program_of(&inputs.settings)?;
+    let program = services.settings.program_of(&inputs.settings);
+    let program = program.map_err(|unknown| unknown.to_string())?;
     let roles_dir = services.settings.roles_dir.clone();
     let (role, cwd) = (inputs.settings.role.clone(), inputs.cwd.clone());
     let template = services
@@ -46,6 +47,7 @@ pub(super) async fn collect(handle: &Arc<RunHandle>, id: NodeId) -> Result<Promp
         role: template.text,
         resumes: settings::resumes(program),
         tool_calling: settings::tool_calling(program),
+        // A session that goes on still has the conversation.
         recap: if inputs.was_lost {
             read_recap(handle, id).await
         } else {
@@ -165,6 +167,8 @@ fn recap_line(item: &TranscriptItem) -> Option<RecapLine> {
 fn last_turns(lines: &[RecapLine]) -> String {
     let answers = lines.iter().enumerate().filter(|(_, line)| line.is_answer);
     let ends: Vec<usize> = answers.map(|(place, _)| place).collect();
+    // With answers at 2, 5 and 9, and two turns to show: the answer before them is at 2, so the lines
+    // 3 to 9 are shown.
     let before = ends.len().checked_sub(RECAP_TURNS + 1);
     let first = before
         .and_then(|place| ends.get(place))

@@ -48,15 +48,22 @@ fn all_programs(config: &RunsConfig) -> Vec<NamedProgram<'_>> {
     known.chain(custom).collect()
 }
 
-/// The first known program that is installed.
-pub(super) fn first_installed(config: &RunsConfig) -> Option<Provider> {
-    let programs = all_programs(config);
-    let mut known = programs
-        .iter()
-        .filter(|named| named.provider != Provider::Custom);
-    known
-        .find(|named| find_program(&named.program.command).is_some())
-        .map(|named| named.provider)
+/// A program that is installed, as requests name it.
+pub(super) struct InstalledProgram {
+    pub(super) provider: Provider,
+    /// The name of a configured program.
+    pub(super) provider_name: Option<String>,
+}
+
+/// The first program that is installed: a known one, or else a configured one.
+pub(super) fn first_installed(config: &RunsConfig) -> Option<InstalledProgram> {
+    let mut programs = all_programs(config).into_iter();
+    let installed = programs.find(|named| find_program(&named.program.command).is_some())?;
+    let is_custom = installed.provider == Provider::Custom;
+    Some(InstalledProgram {
+        provider: installed.provider,
+        provider_name: is_custom.then(|| installed.name.to_owned()),
+    })
 }
 
 /// What is known about every program.
@@ -130,6 +137,7 @@ async fn ask_version(path: &Path) -> Option<String> {
         .arg("--version")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
+        // A program that waits for a person here would stay for ever.
         .kill_on_drop(true)
         .output();
     let output = tokio::time::timeout(VERSION_WITHIN, asked)

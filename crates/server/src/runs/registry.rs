@@ -78,6 +78,7 @@ impl Runs {
             services,
         };
         for found in run_log::find_runs(runs.services.store.store()) {
+            // Also by a server that serves no runs: its other routes must not write there.
             for context in found.log.contexts() {
                 runs.services.claim_context(context, found.id);
             }
@@ -100,7 +101,8 @@ impl Runs {
         let first_own = found.copied_events;
         let FoundRun { id, mut log, .. } = found;
         let events = log.read_new_facts(self.services.store.store())?;
-        // The server may have ended between the context and its first event; nobody knows that run.
+        // A server that ended between creating the context and appending the first event leaves an
+        // empty one. No client was ever given that run's id.
         let Some(first_own) = events.get(first_own) else {
             return Ok(());
         };
@@ -213,6 +215,7 @@ impl Runs {
     async fn start_loaded(&self, new: NewRunHandle) {
         let handle = Arc::clone(&new.handle);
         let cwd = handle.read_live(|run| run.settings.cwd.clone());
+        // First: an apply that a crash cut off must be undone before anything looks at the files.
         self.recover_directories(&handle, cwd.as_deref()).await;
         if let Err(error) = self.detect_repository(cwd).await {
             tracing::warn!(run = %handle.id(), %error, "the run's directory is not known");
@@ -358,9 +361,23 @@ impl Runs {
         Ok(template.adjust(defaults))
     }
 
-    /// Rejects a node whose program cannot do what the node's settings want.
+    /// Rejects a node whose program is not configured, or cannot do what the node's settings want.
     pub(crate) fn check_node(&self, settings: &NodeSettings) -> Result<(), RunError> {
+        self.services.settings.program_of(settings)?;
         Ok(self.services.settings.check_permissions(settings)?)
+    }
+
+    /// Rejects a change of a node. A node whose program is not configured any more may keep it.
+    pub(crate) fn check_change(
+        &self,
+        before: &NodeSettings,
+        after: &NodeSettings,
+    ) -> Result<(), RunError> {
+        let program = |node: &NodeSettings| (node.provider, node.provider_name.clone());
+        if program(before) != program(after) {
+            self.services.settings.program_of(after)?;
+        }
+        Ok(self.services.settings.check_permissions(after)?)
     }
 
     /// The template of a role that a request names.

@@ -1,4 +1,4 @@
-//! Role templates: what a node of a role is told.
+//! Role templates: the instructions for nodes of a role.
 //!
 //! A template is a Markdown file, and its name is the role. It is looked for in three places: the
 //! workspace (`.turnkeep/roles/NAME.md`), the user's configuration directory, and the built-in ones.
@@ -45,7 +45,7 @@ const CAPABILITIES: [&str; 5] = [
 /// A role template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RoleTemplate {
-    /// What the node is told.
+    /// The instructions, as the prompt has them.
     pub(crate) text: String,
     /// The capabilities that the front matter sets.
     pub(crate) capabilities: BTreeMap<String, bool>,
@@ -141,6 +141,7 @@ pub(crate) fn check_name(name: &str) -> Result<String, String> {
 
 /// Splits a template into its front matter and its text.
 pub(super) fn parse(template: &str) -> Result<RoleTemplate, String> {
+    // A first line `---` without a second one is a rule of Markdown and no front matter.
     let rest = template.strip_prefix("---\n");
     let Some((front, text)) = rest.and_then(|rest| rest.split_once("\n---\n")) else {
         return Ok(RoleTemplate {

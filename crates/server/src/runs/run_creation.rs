@@ -70,6 +70,9 @@ impl Runs {
             docs_node,
         } = json::new_run(body, self.services.settings.limits)?;
         check_docs_node(docs_node.as_deref(), team.as_ref())?;
+        if let Some(team) = &team {
+            self.check_programs(team)?;
+        }
         let handle = match earlier {
             Some(earlier) => earlier,
             None => self.create_empty(settings, key.clone()).await?,
@@ -80,7 +83,8 @@ impl Runs {
             key: key.as_ref(),
         };
         if let Err(error) = parts.add(team.as_ref(), docs_node).await {
-            // The caller is told that there is no run, so there must be none.
+            // The caller gets an error, so the half-made run must not stay. A repeated request with
+            // the same key must create a new one.
             self.forget_key(key.as_ref());
             self.delete(&handle).await?;
             return Err(error);
@@ -137,10 +141,24 @@ impl Runs {
         if let Decided::Before { .. } = handle.decide_once(key.clone(), decide).await? {
             return Err(RunError::Abandoned("a new run has events".to_owned()).into());
         }
+        // Only now, so that a creation that failed leaves its key free.
         self.remember_key(key.as_ref(), id);
         self.insert(&handle);
         self.start_tasks(new);
         Ok(handle)
+    }
+
+    /// Rejects a team with a program that is not configured, before anything is created.
+    fn check_programs(&self, team: &ChosenTeam) -> Result<(), ApiError> {
+        let settings = &self.services.settings;
+        for node in &team.graph.nodes {
+            let program = program_of(node, team.default_program.as_ref());
+            let provider = json::SameWord::from_wire(program.provider);
+            let found = settings.find_program(provider, program.provider_name.as_deref());
+            let refuse = |unknown| ApiError::from(RunError::from(unknown)).with("path", "team");
+            found.map_err(refuse)?;
+        }
+        Ok(())
     }
 
     /// The team of this name, and the program that its nodes run.
@@ -192,10 +210,10 @@ fn check_docs_node(alias: Option<&str>, team: Option<&ChosenTeam>) -> Result<(),
 }
 
 fn first_program(runs: &Runs) -> Option<NodeProgram> {
-    let provider = provider_health::first_installed(&runs.services.settings)?;
+    let installed = provider_health::first_installed(&runs.services.settings)?;
     Some(NodeProgram {
-        provider: json::SameWord::to_wire(provider),
-        provider_name: None,
+        provider: json::SameWord::to_wire(installed.provider),
+        provider_name: installed.provider_name,
     })
 }
 

@@ -207,6 +207,7 @@ impl RunHandle {
     ) -> Result<Decided<T>, RunError> {
         let handle = Arc::clone(self);
         let work = async move {
+            // Looked up under the lock: of two requests with one key, only one may find it unused.
             let mut guard = handle.durable.lock_for_writing().await;
             if let Some(earlier) = handle.find_earlier(key.as_ref())? {
                 let KeyedRequest { seq, made, .. } = earlier;
@@ -312,7 +313,8 @@ impl RunHandle {
         }
         let was_written = self.commit(guard, events, blobs).await;
         if !matches!(was_written, Ok(true)) {
-            // The state is what it was, or what another writer made of it.
+            // The events were not written, so the reserved load is wrong. The run has its old state,
+            // or a newer one that another writer made.
             capacity.set_load(self.id, self.read_live(RunLoad::of));
         }
         if !was_written? {
@@ -349,6 +351,7 @@ impl RunHandle {
         let Some(log) = guard.0.as_mut() else {
             return Err(RunError::UnknownRun(self.id));
         };
+        // Before the events, which name them. What a failed append leaves behind is never read.
         self.create_transcripts(log, &events).await?;
         self.put_blobs(&events, blobs).await?;
         let store = &self.services.store;
@@ -358,6 +361,7 @@ impl RunHandle {
         };
         self.backlog.add(&facts);
         let last_seq = self.durable.apply(facts, |run| run.live.last_seq).await;
+        // After `apply`: whoever this wakes finds the events in the state.
         self.last_seq.send_replace(last_seq);
         self.services.notify_events(RunNotice {
             handle: Arc::clone(self),
@@ -380,6 +384,7 @@ impl RunHandle {
     /// the events that name them, so the store keeps the order of submission.
     async fn put_blobs(&self, events: &[Event], blobs: Vec<Bytes>) -> Result<(), RunError> {
         let texts = events.iter().flat_map(|event| record::encode(event).blobs);
+        // All are submitted before the first answer is awaited, so that they share a sync.
         let mut answers = Vec::new();
         for content in blobs.into_iter().chain(texts) {
             let bytes = content.len();

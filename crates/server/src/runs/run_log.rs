@@ -32,7 +32,7 @@ pub(crate) const COPIED_LABEL: &str = "turnkeep.run.copied";
 /// The encoding of all records.
 const MSGPACK: u32 = 1;
 /// The longest record. Long texts are blobs of their own, so only a list can be long.
-const RECORD_BYTES_MAX: usize = 4 << 20;
+pub(super) const RECORD_BYTES_MAX: usize = 4 << 20;
 /// How many turns are read at once.
 const PAGE_TURNS: u32 = 512;
 /// About how many bytes of records a reader gets at once.

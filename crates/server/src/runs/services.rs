@@ -219,7 +219,7 @@ impl RunServices {
         dir.join("artifacts")
     }
 
-    /// A directory for files that nobody needs after the request that makes them.
+    /// A directory for files that one request creates and removes.
     pub(super) fn scratch_dir(&self) -> PathBuf {
         if self.data_dir.as_os_str().is_empty() {
             std::env::temp_dir()

@@ -24,6 +24,19 @@ pub(crate) struct CannotAsk {
     pub(crate) program: String,
 }
 
+/// A node with a program that is not configured.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no program `{name}` is configured: choose one of {}, or add [providers.{name}] to the \
+     configuration",
+    .known.join(", ")
+)]
+pub(crate) struct UnknownProgram {
+    pub(crate) name: String,
+    /// The programs that nodes can have.
+    pub(crate) known: Vec<String>,
+}
+
 /// What the configuration says about runs.
 #[derive(Debug, Clone)]
 pub struct RunsConfig {
@@ -107,28 +120,40 @@ impl Default for RunsConfig {
 }
 
 impl RunsConfig {
-    /// The program behind a node; an error that says what to configure.
-    pub(super) fn program_of(&self, node: &NodeSettings) -> Result<&AgentProgram, String> {
-        match node.provider {
+    /// The program behind a node.
+    pub(super) fn program_of(&self, node: &NodeSettings) -> Result<&AgentProgram, UnknownProgram> {
+        self.find_program(node.provider, node.provider_name.as_deref())
+    }
+
+    /// The program that a request names.
+    pub(super) fn find_program(
+        &self,
+        provider: Provider,
+        name: Option<&str>,
+    ) -> Result<&AgentProgram, UnknownProgram> {
+        match provider {
             Provider::Claude => Ok(&self.claude),
             Provider::Codex => Ok(&self.codex),
             Provider::Gemini => Ok(&self.gemini),
             Provider::Custom => {
-                let name = node.provider_name.as_deref().unwrap_or_default();
-                self.custom.get(name).ok_or_else(|| {
-                    let known: Vec<&str> = self.custom.keys().map(String::as_str).collect();
-                    format!(
-                        "no program `{name}` is configured: add [providers.{name}] to the \
-                         configuration, or use one of: {}",
-                        known.join(", ")
-                    )
+                let name = name.unwrap_or_default();
+                self.custom.get(name).ok_or_else(|| UnknownProgram {
+                    name: name.to_owned(),
+                    known: self.program_names(),
                 })
             }
         }
     }
 
-    /// Rejects a node whose program should ask before it uses a tool, but cannot. A program that is
-    /// not configured yet is checked when it is started.
+    fn program_names(&self) -> Vec<String> {
+        let kinds = Provider::ALL.iter().map(|provider| provider.word());
+        let own = kinds.filter(|word| *word != Provider::Custom.word());
+        let custom = self.custom.keys().map(String::as_str);
+        own.chain(custom).map(str::to_owned).collect()
+    }
+
+    /// Rejects a node whose program should ask before it uses a tool, but cannot. A program that is not
+    /// configured any more is another error, which its start reports.
     pub(super) fn check_permissions(&self, node: &NodeSettings) -> Result<(), CannotAsk> {
         let can_ask = self.program_of(node).map_or(true, asks);
         if can_ask || node.permissions.cli == CliPermissions::Skip {

@@ -35,7 +35,7 @@ pub(super) struct ShellCommand<'a> {
 pub(super) struct CommandResult {
     pub(super) line: String,
     pub(super) exit: CommandExit,
-    /// The end of what it printed, errors and output in order.
+    /// The last bytes that it printed: output and errors in the order in which they came.
     pub(super) output: String,
 }
 
@@ -76,7 +76,8 @@ impl CommandExit {
         }
     }
 
-    fn describe(&self) -> String {
+    /// What went wrong, in words.
+    pub(super) fn describe(&self) -> String {
         match self {
             Self::Status(code) => format!("failed with exit status {code}"),
             Self::Killed => "was killed".to_owned(),
@@ -173,7 +174,7 @@ struct OutputTail {
 }
 
 impl OutputTail {
-    /// Reads to the end of a pipe. What was read is kept if the future is dropped.
+    /// Reads to the end of a pipe. If the future is dropped, the bytes read so far are kept.
     async fn fill_from(&mut self, pipe: &mut (impl AsyncRead + Unpin)) {
         let mut piece = vec![0; 16 << 10];
         while let Ok(count @ 1..) = pipe.read(&mut piece).await {

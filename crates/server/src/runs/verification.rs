@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use turnkeep_runtime::decide::{self, DiffTaken, VerificationEnd};
 use turnkeep_runtime::effect::VerifyPlace;
@@ -120,6 +120,7 @@ async fn verify_node(
     let services = Arc::clone(&handle.services);
     let directory = services.workspaces.find_directory(handle, node).await?.path;
     let looked_at = directory.clone();
+    // Before the commands, which may change files.
     let tree = handle
         .services
         .run_file_work(move || services.workspaces.name_tree(&looked_at))
@@ -270,11 +271,16 @@ async fn run_commands(
 
 fn end_of(results: &[CommandResult], subject: &Subject) -> VerificationResult {
     let commands = results.iter().map(|result| {
-        json!({
+        let mut command = json!({
             "command": result.line,
             "exitCode": result.exit.code(),
             "output": result.output,
-        })
+        });
+        // A command that was ended has no exit status that says so.
+        if !result.is_success() {
+            command["failure"] = result.exit.describe().into();
+        }
+        command
     });
     let failed = results.iter().find(|result| !result.is_success());
     let report = json!({
@@ -306,9 +312,14 @@ fn failure_signature(result: &CommandResult) -> String {
 
 /// The end without a command: there is no tree that one could run on.
 fn failed_end(scope: ReportScope, tail: &str, signature: &str) -> VerificationResult {
-    let report = json!({
-        "ok": false, "scope": scope.word(), "tree": null, "commands": [], "reason": tail,
-    });
+    end_without_command(&empty_report(scope, tail), tail, signature)
+}
+
+fn empty_report(scope: ReportScope, reason: &str) -> Value {
+    json!({ "ok": false, "scope": scope.word(), "tree": null, "commands": [], "reason": reason })
+}
+
+fn end_without_command(report: &Value, tail: &str, signature: &str) -> VerificationResult {
     VerificationResult {
         ok: false,
         report: Bytes::from(report.to_string()),
@@ -321,5 +332,10 @@ fn failed_end(scope: ReportScope, tail: &str, signature: &str) -> VerificationRe
 fn conflict_end(conflicts: &[FileConflict]) -> VerificationResult {
     let files = describe_conflicts(conflicts);
     let tail = format!("the work of the nodes conflicts in: {files}");
-    failed_end(ReportScope::Run, &tail, &files)
+    let mut report = empty_report(ReportScope::Run, &tail);
+    let conflicts = conflicts.iter();
+    report["conflicts"] = conflicts
+        .map(|conflict| json!({ "path": conflict.path.to_string(), "nodes": conflict.nodes }))
+        .collect();
+    end_without_command(&report, &tail, &files)
 }

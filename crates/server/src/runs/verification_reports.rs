@@ -5,8 +5,9 @@
 //! | `ok` | whether all commands succeeded |
 //! | `scope` | `run`: the integration tree; `node`: the workspace of one node, for a gate |
 //! | `tree` | the tree that the commands ran on; null if there was none |
-//! | `commands` | `{command, exitCode, output}` of each that ran |
+//! | `commands` | `{command, exitCode, output}` of each that ran; `failure` in words if it failed |
 //! | `reason` | why no command ran |
+//! | `conflicts` | `{path, nodes}` of each file that several changed, if that is the reason |
 
 use std::sync::Arc;
 

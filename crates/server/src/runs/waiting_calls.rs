@@ -23,7 +23,7 @@ pub(super) struct WaitingCalls(Mutex<HashMap<ToolId, CallState>>);
 enum CallState {
     /// The agent waits, more than once if it has repeated the call.
     Waiting(Vec<oneshot::Sender<CallOutcome>>),
-    /// The agent was told to look into its inbox.
+    /// The answer to the agent said that the outcome will come into its inbox.
     GivenUp,
     /// The outcome came before the agent began to wait.
     Ready(CallOutcome),
@@ -74,6 +74,7 @@ impl WaitingCalls {
                 (!was_taken).then_some(outcome)
             }
             Some(CallState::GivenUp) => Some(outcome),
+            // The agent does not wait yet. It finds the outcome here.
             Some(CallState::Ready(_)) | None => {
                 calls.insert(call, CallState::Ready(outcome));
                 None

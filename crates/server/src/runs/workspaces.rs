@@ -1,9 +1,9 @@
 //! Where the nodes of all runs work, and what their turns changed there.
 //!
 //! Before a turn the workspace is recorded as a tree, and after it again; the difference is the
-//! turn's diff. A node with a worktree writes where nobody else does, so files that it may not write
-//! are restored at once. In a directory that others share nothing is ever restored by itself: a file
-//! may be the user's or another node's.
+//! turn's diff. Only its own node writes to a worktree, so the server restores forbidden files there
+//! at once. In a shared directory it restores nothing without a request: a changed file may be the
+//! user's or another node's.
 //!
 //! All work on files runs on threads that may block. What is kept in memory can be lost: after a
 //! restart no turn is open.
@@ -15,6 +15,7 @@ mod windows;
 mod worktrees;
 mod written_files;
 
+pub(super) use windows::PersonWrites;
 pub(super) use worktrees::{DeletedNode, MergedWork, NodeHead, WorktreeNode, WorktreesGuard};
 
 use std::collections::{BTreeSet, HashMap};
@@ -249,9 +250,24 @@ impl Workspaces {
         }
     }
 
-    /// Forgets a turn whose changes nobody will ask for.
+    /// Forgets a turn whose changes will not be recorded.
     pub(super) fn abandon_turn(&self, turn: AgentTurnId) {
         self.lock().windows.remove(turn);
+    }
+
+    /// Notes that a request of a person is about to write files of a directory, so that the open turns
+    /// there do not take them for their own.
+    pub(super) fn note_person_writes(
+        &self,
+        directory: &Path,
+        paths: &BTreeSet<TreePath>,
+    ) -> PersonWrites {
+        self.lock().windows.note_person_writes(directory, paths)
+    }
+
+    /// Takes a note back, because the request wrote nothing.
+    pub(super) fn forget_person_writes(&self, noted: PersonWrites) {
+        self.lock().windows.forget_person_writes(noted);
     }
 
     /// Forgets a turn whose changes could not be found. In a worktree the node's next turn begins
@@ -321,6 +337,8 @@ impl Workspaces {
         let names = SnapshotNames::of(run, turn);
         let head = self.take_snapshot(&opened, &names).map_err(text)?;
         let diff = opened.diff(&base, &head).map_err(text)?;
+        // Behind the snapshot: whatever a person's request wrote before it is noted by now.
+        let person_writes = || self.lock().windows.person_writes(turn);
         if kind == WorkspaceKind::Shared {
             let closing = ClosingWindow {
                 changed: diff.touched_paths().into_iter().collect(),
@@ -328,22 +346,27 @@ impl Workspaces {
                 reported: written.in_directory(turn, &directory),
             };
             let others = self.other_windows(&opened, turn, &head, written);
-            let overlaps = self.close_window(turn, closing, &others);
+            let by_person = person_writes();
+            let overlaps = self.close_window(turn, closing, &others, by_person);
             return Ok(diff_taken(&diff, &base, &head, &overlaps));
         }
         let worktree = ScopedWorktree {
             directory: &opened,
             base: &base,
             scope,
+            person_writes: &person_writes,
         };
         let snapshot = || self.take_snapshot(&opened, &names);
         let restored = worktree.restore_forbidden(EndTree { head, diff }, snapshot)?;
+        let by_person = person_writes();
         self.abandon_turn(turn);
+        let EndTree { head, diff } = restored.end;
+        let touched = diff.touched_paths().into_iter();
         let overlaps = TurnOverlaps {
             violations: restored.violations,
+            shared: touched.filter(|path| by_person.contains(path)).collect(),
             ..TurnOverlaps::default()
         };
-        let EndTree { head, diff } = restored.end;
         Ok(diff_taken(&diff, &base, &head, &overlaps))
     }
 
@@ -362,15 +385,19 @@ impl Workspaces {
         Ok(snapshot.tree)
     }
 
-    /// Ends the window of a turn in a shared directory and compares it with the others there.
+    /// Ends the window of a turn in a shared directory and compares it with the others there, and with
+    /// what requests of a person wrote.
     fn close_window(
         &self,
         turn: AgentTurnId,
         closing: ClosingWindow,
         others: &[OtherTurn],
+        by_person: BTreeSet<TreePath>,
     ) -> TurnOverlaps {
         let closed = self.lock().windows.close(turn, closing);
-        closed.map_or_else(TurnOverlaps::default, |own| TurnOverlaps::of(&own, others))
+        closed.map_or_else(TurnOverlaps::default, |own| {
+            TurnOverlaps::of(&own, others, by_person)
+        })
     }
 
     /// The other turns in the same directory. What an open one has changed so far is the difference
@@ -412,11 +439,17 @@ struct TurnOverlaps {
 }
 
 impl TurnOverlaps {
-    fn of(own: &TurnWindow, others: &[OtherTurn]) -> Self {
-        let windows: Vec<TurnWindow> = others
+    fn of(own: &TurnWindow, others: &[OtherTurn], by_person: BTreeSet<TreePath>) -> Self {
+        let mut windows: Vec<TurnWindow> = others
             .iter()
             .map(|other| other.directory.window.clone())
             .collect();
+        // The person counts as one more writer, who may write everything.
+        windows.push(TurnWindow {
+            opened: own.opened,
+            changed: by_person,
+            ..TurnWindow::default()
+        });
         let OverlapReport {
             shared,
             violations,
@@ -451,6 +484,7 @@ fn find_place(
 ) -> Result<TurnPlace, String> {
     handle.read_live(|run| {
         let node = run.node(id).ok_or("the node is gone")?;
+        // The mode in which the turn began, also if the run's mode has changed since.
         let mode = node
             .turn
             .as_ref()

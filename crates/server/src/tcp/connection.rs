@@ -359,6 +359,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send> Connection<S> {
                 self.dispatch(ticket, request)
             }
             Err(error) if self.phase != Phase::Greeting => settle(ticket, Err(error.into())),
+            // Without a token every request gets the same answer, so that nothing can be learned from
+            // the errors.
             Ok(_) | Err(_) => self.refuse_and_close(ticket, greeting::missing_token_error()),
         };
         self.take_step(step);

@@ -231,6 +231,7 @@ impl Tcp {
     fn put_bundle(self: &Arc<Self>, ticket: Ticket, put: PutBundle) -> Dispatched {
         let id = put.id.as_str().to_owned();
         let tcp = Arc::clone(self);
+        // Parsing a large bundle would delay the other connections of this thread.
         if put.json.len() >= LARGE_FROM_BYTES {
             return Dispatched::Await(Box::pin(async move {
                 let outcome = tcp.shared.publish_bundle(id, put.json).await;
@@ -328,6 +329,7 @@ impl Tcp {
         };
         let (bytes, req_id) = (page_bytes(&page, limits), ticket.req_id);
         match store.access_turns(page.contexts_shown(), "turns") {
+            // Handing a small page to another thread would cost more than making it here.
             ContentAccess::Open(content) if bytes < LARGE_FROM_BYTES => {
                 settle_frame(ticket, page.encode(&content, limits, req_id))
             }

@@ -161,6 +161,8 @@ impl ReadBuffer {
         let large = self.large.take();
         let come = large.as_ref().map_or(&[][..], ArrivingBytes::filled);
         let header = Header::peek(come).or_else(|| Header::peek(&self.buffer))?;
+        // `come` has moved out of the buffer. Of the rest, a part is in the buffer and goes now; the
+        // other part is skipped when it arrives. The next frame may begin right behind it.
         let rest = HEADER_BYTES + header.len as usize - come.len();
         self.skip = rest.saturating_sub(self.buffer.len());
         self.buffer.advance(rest - self.skip);

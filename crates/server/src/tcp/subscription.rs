@@ -174,6 +174,7 @@ impl Subscriptions {
         if let Some(context) = ask.context {
             store.context(context)?;
         }
+        // The detail lets a client ask for the end: it subscribes to a position that cannot exist.
         if after > last {
             let message = format!("position {after} is beyond the end, which is {last}");
             let error = ApiError::new(ErrorCode::Conflict, message);

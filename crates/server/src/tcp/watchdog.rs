@@ -92,6 +92,8 @@ impl Watchdog {
         loop {
             let due = self.next_deadline(activity);
             let check_at = due.map_or_else(|| Instant::now() + self.timeouts.idle, |(at, _)| at);
+            // A deadline that moved away leaves the timer alone: it fires too early and is set again
+            // below, which is rarer than a move with every frame.
             if self.timer.deadline() > check_at {
                 self.timer.as_mut().reset(check_at);
             }

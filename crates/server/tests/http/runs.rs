@@ -1,7 +1,10 @@
 //! Runs over HTTP, without agent programs: creation, changes, pages of events, deletion, roles, teams
 //! and directories.
 
+mod append_then_act;
+mod ends;
 mod files;
+mod held_disk;
 mod notify;
 mod pending_calls;
 mod permissions;
@@ -13,7 +16,8 @@ mod why;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use turnkeep_journal::MemoryStorage;
+use turnkeep_agents::launch::{AgentProgram, CustomProtocol, ProgramKind};
+use turnkeep_journal::{MemoryStorage, Storage};
 use turnkeep_server::ServerConfig;
 
 use crate::client::{Reply, Server};
@@ -24,7 +28,7 @@ pub(super) async fn start(dir: &Path) -> Server {
 }
 
 pub(super) async fn start_on(
-    disk: MemoryStorage,
+    disk: impl Storage + 'static,
     dir: &Path,
     change: impl FnOnce(&mut ServerConfig),
 ) -> Server {
@@ -320,7 +324,7 @@ async fn the_events_of_a_node_are_found_by_its_alias_and_later_by_its_id() {
 }
 
 #[tokio::test]
-async fn an_edge_that_exists_stays_as_it_is() {
+async fn an_edge_that_exists_gets_what_the_request_names() {
     let dir = tempfile::tempdir().unwrap();
     let server = start(dir.path()).await;
     let run = server.paused_run().await;
@@ -336,21 +340,102 @@ async fn an_edge_that_exists_stays_as_it_is() {
         (&edge["bidirectional"], &edge["gate"]),
         (&json!(false), &json!(true))
     );
-    for other in [
-        json!({"from": "a", "to": "b"}),
-        json!({"from": "A", "to": "B", "bidirectional": true, "gate": false, "label": "x"}),
+    let with = |changes: &[(&str, Value)]| {
+        let mut changed = edge.clone();
+        for (name, value) in changes {
+            changed[*name] = value.clone();
+        }
+        changed
+    };
+    let both_ways = ("bidirectional", json!(true));
+    for (request, expect) in [
+        (json!({"from": "a", "to": "b"}), with(&[])),
+        (
+            json!({"from": "A", "to": "B", "bidirectional": true, "label": "x"}),
+            with(&[both_ways.clone(), ("label", json!("x"))]),
+        ),
+        (
+            json!({"from": "a", "to": "b", "gate": false}),
+            with(&[both_ways, ("label", json!("x")), ("gate", json!(false))]),
+        ),
     ] {
-        let again = server.post(&path, &other).send().await;
+        let again = server.post(&path, &request).send().await;
         assert_eq!(
             (again.status, &again.json()["edge"]),
-            (200, &edge),
-            "{other}"
+            (200, &expect),
+            "{request}"
         );
+        let id = edge["id"].as_str().unwrap();
+        let shown = server.read(&format!("/api/runs/{run}")).await;
+        assert_eq!(shown["run"]["edges"][id], expect, "{request}");
     }
     let another = json!({"from": "a", "to": "b", "type": "report"});
     assert_eq!(server.post(&path, &another).send().await.status, 201);
     let shown = server.read(&format!("/api/runs/{run}")).await;
     assert_eq!(shown["run"]["edges"].as_object().unwrap().len(), 2);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_run_whose_goal_or_title_says_nothing_is_refused_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    for field in ["goal", "title"] {
+        for text in ["", " \n\t"] {
+            let body = json!({field: text, "team": "solo"});
+            let refused = server.post("/api/runs", &body).send().await;
+            assert_eq!(refused.error(400, "BadRequest")["path"], field, "{body}");
+        }
+    }
+    assert_eq!(server.read("/api/runs").await, json!({"runs": []}));
+    let run = server.paused_run().await;
+    let path = format!("/api/runs/{run}");
+    for field in ["goal", "title"] {
+        let refused = server.patch(&path, &json!({field: ""})).await;
+        assert_eq!(refused.error(400, "BadRequest")["path"], field);
+    }
+    let cleared = server.patch(&path, &json!({"goal": null})).await;
+    assert_eq!(cleared.json()["run"]["goal"], Value::Null);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_configured_is_refused_with_the_list_of_those_that_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start_on(MemoryStorage::new(), dir.path(), |config| {
+        let kind = ProgramKind::Custom(CustomProtocol::Jsonl);
+        let program = AgentProgram::new(kind, "/bin/true");
+        config.runs.custom.insert("mine".to_owned(), program);
+    })
+    .await;
+    let run = server.paused_run().await;
+    let node = json!({"label": "a", "alias": "a", "roleTemplate": "implementer",
+        "provider": "custom", "providerName": "nosuch"});
+    let nodes = format!("/api/runs/{run}/nodes");
+    let refused = server.post(&nodes, &node).send().await;
+    let details = refused.error(400, "BadRequest");
+    let known = json!(["codex", "claude", "gemini", "mine"]);
+    assert_eq!(
+        (&details["path"], &details["programs"]),
+        (&json!("providerName"), &known)
+    );
+    server.add_node(&run, "a", "implementer").await;
+    let change = json!({"provider": "custom", "providerName": "nosuch"});
+    let refused = server.patch(&format!("{nodes}/a"), &change).await;
+    refused.error(400, "BadRequest");
+    let change = json!({"provider": "custom", "providerName": "mine"});
+    let changed = server.patch(&format!("{nodes}/a"), &change).await;
+    assert_eq!(changed.status, 200, "{}", changed.text());
+
+    // A team with such a program makes no run.
+    let team = "[[nodes]]\nalias = \"a\"\nrole = \"implementer\"\nprovider = \"nosuch\"\n";
+    let saved = server.put("/api/teams/odd").json(&json!({"text": team}));
+    assert_eq!(saved.send().await.status, 200);
+    let before = server.read("/api/runs?summary=1").await;
+    let refused = server.post("/api/runs", &json!({"goal": "g", "team": "odd"}));
+    let details = refused.send().await.error(400, "BadRequest");
+    assert_eq!(details["programs"], known);
+    assert_eq!(server.read("/api/runs?summary=1").await, before);
     server.stop().await;
 }
 
@@ -377,5 +462,38 @@ async fn a_run_without_a_free_turn_is_queued_and_says_why() {
         .patch(&format!("/api/runs/{run}"), &json!({"status": "paused"}))
         .await;
     assert_eq!(paused.json()["run"]["status"], "paused");
+    server.stop().await;
+}
+
+/// The tests check events and bodies against the schemas of the wire crate, which clients get here.
+#[tokio::test]
+async fn every_schema_is_listed_and_served() {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(dir.path()).await;
+    let listed = server.read("/api/schemas").await;
+    let listed: Vec<&str> = listed["schemas"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|name| name.as_str().unwrap())
+        .collect();
+    let schemas = turnkeep_wire::runs::schemas();
+    assert_eq!(listed, schemas.keys().collect::<Vec<_>>());
+    for (name, (_, schema)) in &schemas {
+        for ending in ["", ".json"] {
+            let reply = server
+                .get(&format!("/api/schemas/{name}{ending}"))
+                .send()
+                .await;
+            assert_eq!(
+                (reply.status, reply.header("content-type")),
+                (200, Some("application/schema+json")),
+                "{name}"
+            );
+            assert_eq!(reply.json(), *schema, "{name}");
+        }
+    }
+    let unknown = server.get("/api/schemas/run.flying").send().await;
+    unknown.error(404, "NotFound");
     server.stop().await;
 }

@@ -297,6 +297,76 @@ async fn a_turn_is_delivered_to_every_sink_and_kept() {
     bench.stop().await;
 }
 
+/// A request with an idempotency key: what was answered, and whether it repeats an earlier answer.
+async fn post_once(bench: &Bench, path: &str, key: &str, body: &Value) -> (Answer, bool) {
+    let call = bench.server.post(path, body).header("idempotency-key", key);
+    let answer = call.send().await;
+    let is_repeat = answer.header("idempotency-replayed") == Some("true");
+    (answer, is_repeat)
+}
+
+#[tokio::test]
+async fn a_repeated_request_is_carried_out_once() {
+    let bench = Bench::start().await;
+    let mut review = bench.session(REVIEW, "review").await;
+    let mut notes = bench.session("4ea0aa", "notes").await;
+    review.complete(REVIEW, b"one").await.unwrap();
+    for (action, body) in [
+        ("capture", json!({"seq": "1"})),
+        ("keep", json!({"seq": "1"})),
+        ("deliver", json!({"sink": "store"})),
+        ("paste", json!({"turn": "review:1"})),
+    ] {
+        let session = if action == "paste" { "notes" } else { "review" };
+        let path = format!("/v1/sessions/{session}/{action}");
+        let (first, is_repeat) = post_once(&bench, &path, action, &body).await;
+        assert_eq!((first.status, is_repeat), (200, false), "{}", first.text());
+        let (again, is_repeat) = post_once(&bench, &path, action, &body).await;
+        assert_eq!((again.status, is_repeat), (200, true), "{action}");
+        assert_eq!(again.json(), first.json());
+        let other = json!({"seq": "1", "sink": "store", "raw": true});
+        let (reused, _) = post_once(&bench, "/v1/sessions/notes/deliver", action, &other).await;
+        refused(&reused, 409, "Conflict", "key_reused");
+    }
+    assert_eq!(notes.injected().await, "one");
+    // Without a key, and with another one, the same request is carried out again.
+    let paste = "/v1/sessions/notes/paste";
+    review.complete(REVIEW, b"two").await.unwrap();
+    let latest = json!({"turn": "review:2"});
+    assert_eq!(bench.post(paste, &latest).await.status, 200);
+    assert_eq!(notes.injected().await, "two");
+    assert_eq!(
+        post_once(&bench, paste, "second", &latest).await.0.status,
+        200
+    );
+    assert_eq!(notes.injected().await, "two");
+    let (bad, _) = post_once(&bench, paste, &"k".repeat(257), &latest).await;
+    bad.error(400, "BadRequest");
+    bench.stop().await;
+}
+
+#[tokio::test]
+async fn a_request_that_failed_may_be_repeated_with_its_key() {
+    let bench = Bench::start().await;
+    let mut review = bench.session(REVIEW, "review").await;
+    let mut notes = bench.session("4ea0aa", "notes").await;
+    review.complete(REVIEW, b"one").await.unwrap();
+    set_state(&mut notes, "4ea0aa", AgentState::Blocked).await;
+    let body = json!({"turn": "review:1"});
+    let paste = async || post_once(&bench, "/v1/sessions/notes/paste", "k", &body).await;
+    refused(&paste().await.0, 409, "Conflict", "blocked");
+    set_state(&mut notes, "4ea0aa", AgentState::Ready).await;
+    let (answer, is_repeat) = paste().await;
+    assert_eq!(
+        (answer.status, is_repeat),
+        (200, false),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(notes.injected().await, "one");
+    bench.stop().await;
+}
+
 #[tokio::test]
 async fn a_turn_of_many_megabytes_is_sent_whole() {
     let bench = Bench::start().await;

@@ -1,6 +1,11 @@
 //! A server in this process, on a store in memory and a clock that the test moves. The groups of
 //! tests add their own clients to it.
 
+#[path = "folded_run.rs"]
+mod folded_run;
+#[path = "run_checks.rs"]
+mod run_checks;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -76,7 +81,9 @@ impl Server {
         self.running.http_addr()
     }
 
+    /// Stops the server, after the checks of its runs.
     pub(crate) async fn stop(self) {
+        run_checks::check_all_runs(&self).await;
         self.running.shutdown().await;
         close(self.store).await;
     }

@@ -32,6 +32,20 @@ pub(crate) async fn within<T>(future: impl Future<Output = T>) -> T {
         .expect("within a minute")
 }
 
+/// Waits for something while no timer fires, if the clock is still the one that a test has stopped.
+///
+/// Tokio moves a stopped clock to the next timer when every task waits. Without this, it would do so
+/// whenever a socket has to be waited for.
+#[allow(dead_code, reason = "not every group of tests needs it")]
+pub(crate) async fn while_time_rests<T>(future: impl Future<Output = T>) -> T {
+    let (sender, receiver) = sync_channel::<()>(0);
+    let holds = tokio::task::spawn_blocking(move || receiver.recv());
+    let value = future.await;
+    drop(sender);
+    drop(holds.await);
+    value
+}
+
 /// Stops the clock of the current runtime, which must be of the kind `current_thread`, until it is
 /// dropped.
 pub(crate) struct StoppedTime {

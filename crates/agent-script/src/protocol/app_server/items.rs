@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::protocol::add_fields;
+use crate::protocol::{add_fields, text_of};
 use crate::script::Usage;
 use crate::tool::{ToolAction, ToolOutcome, ToolStatus, ToolUse};
 
@@ -127,17 +127,33 @@ pub(super) fn tool_item_json(
             );
             item
         }
-        ToolAction::Show { name, args, .. } => json!({
+        ToolAction::Show { name, args, .. } => shown_item(name, args, tool, outcome, place),
+    };
+    let id = format!("call_{}_{}", std::process::id(), tool.number);
+    add_fields(&mut item, json!({"id": id, "status": status_word(outcome)}));
+    item
+}
+
+/// A recorded call as the kind of item that it was. The program asks about commands and files only, so
+/// these must be items of their own kinds again.
+fn shown_item(
+    name: &str,
+    args: &Value,
+    tool: &ToolUse,
+    outcome: Option<&ToolOutcome>,
+    place: &ToolPlace<'_>,
+) -> Value {
+    match (name, text_of(args, "command"), args.get("changes")) {
+        ("command", Some(command), _) => command_item(command, tool, outcome, place),
+        ("file_change", _, Some(changes)) => json!({"type": "fileChange", "changes": changes}),
+        _ => json!({
             "type": "dynamicToolCall",
             "tool": name,
             "arguments": args,
             "contentItems": outcome.map(|o| json!([{"type": "inputText", "text": o.output}])),
             "success": outcome.map(ToolOutcome::is_ok),
         }),
-    };
-    let id = format!("call_{}_{}", std::process::id(), tool.number);
-    add_fields(&mut item, json!({"id": id, "status": status_word(outcome)}));
-    item
+    }
 }
 
 fn command_item(

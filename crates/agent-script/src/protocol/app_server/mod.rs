@@ -18,7 +18,7 @@ use crate::mcp::McpServer;
 use crate::placeholder::find_value;
 use crate::player::{Decision, Ending, Show};
 use crate::script::{Settings, Usage};
-use crate::tool::{ToolOutcome, ToolUse};
+use crate::tool::{ToolAction, ToolOutcome, ToolUse};
 use items::{ItemKind, TextItem, ToolPlace, text_item_json, tool_item_json, turn_json, usage_json};
 
 const RPC: Writer = Writer { has_header: false };
@@ -343,6 +343,7 @@ impl AppServer {
         if open.is_some_and(|item| item.kind == kind) {
             return;
         }
+        // A thought ends the message before it, and the reverse.
         self.close_item(out);
         let item = TextItem {
             kind,
@@ -528,7 +529,11 @@ impl Protocol for AppServer {
                 self.push_item("item/started", &item, out);
             }
             Show::ToolEnded { tool, outcome } => self.end_tool(tool, outcome, out),
-            Show::Usage(usage) => self.push_usage(*usage, out),
+            Show::Usage(usage) => {
+                // The real program counts what it has shown whole.
+                self.close_item(out);
+                self.push_usage(*usage, out);
+            }
         }
     }
 
@@ -548,6 +553,9 @@ impl Protocol for AppServer {
         let Some(method) = method else {
             return Asked::Decided(Decision::Allowed { changed: None });
         };
+        // A recorded question has the words that the server made of the call, and no reason.
+        let is_recorded = matches!(tool.action, ToolAction::Show { .. });
+        let reason = if is_recorded { "" } else { reason };
         self.send_question(method, &item, reason, out);
         Asked::Sent
     }

@@ -23,6 +23,7 @@ pub(crate) fn edit_json(value: &Value) -> Result<Option<Value>> {
     let file = EditedFile::create(&before)?;
     run_editor(&file.path)?;
     let after = fs::read_to_string(&file.path).context("cannot read what was edited")?;
+    // Editors add or remove the last line break without being asked.
     if after.trim() == before.trim() {
         return Ok(None);
     }

@@ -7,9 +7,12 @@ use turnkeep_wire::runs::{CliPermissions, CreateNode, NodeAnswer, PermissionsReq
 use crate::commands::App;
 use crate::commands::run::client::{RunsClient, ServerAnswer, run_path};
 use crate::commands::run::names::{RunName, node_word};
-use crate::commands::run::programs::{NodeProgram, choose_program, fetch_programs};
+use crate::commands::run::programs::{
+    NodeProgram, choose_program, fetch_programs, note_unready_program, program_name,
+};
 use crate::http::Call;
 use crate::output::Style;
+use crate::render::printable;
 use crate::render::run_text::one_line;
 
 /// Add a node: one more agent in the run
@@ -64,21 +67,22 @@ pub(super) async fn run_node_add(
     app: &mut App,
 ) -> Result<()> {
     let run = client.find_run(args.run.as_ref()).await?;
-    let program = match &args.provider {
-        Some(name) => NodeProgram::called(name),
-        None => NodeProgram::of(choose_program(&fetch_programs(client).await?, None)?),
-    };
-    let body = serde_json::to_value(node_request(args, program))?;
+    let programs = fetch_programs(client).await?;
+    let program = choose_program(&programs, args.provider.as_deref())?;
+    note_unready_program(program, app);
+    let body = serde_json::to_value(node_request(args, NodeProgram::of(program)))?;
     let call = Call::post(run_path(&run, "/nodes"), &body);
     let node: ServerAnswer<NodeAnswer> = client.fetch(call).await?;
     if app.out.is_json() {
         return app.out.json(&node.json);
     }
     let node = node.view.node;
+    // How short an id may be depends on all nodes, the new one included.
     let run = client.run_view(&run).await?;
     let word = app.out.paint(Style::Name, &node_word(&run, &node));
-    let (role, provider) = (one_line(&node.role_template), node.provider.word());
-    app.out.line(format!("added {word}: {role}, {provider}"))
+    let role = one_line(&node.role_template);
+    let program = printable(program_name(&node));
+    app.out.line(format!("added {word}: {role}, {program}"))
 }
 
 fn node_request(args: &NodeAddArgs, program: NodeProgram) -> CreateNode {

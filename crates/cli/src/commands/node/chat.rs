@@ -8,7 +8,9 @@ use turnkeep_wire::runs::{ChatAccepted, SendChat};
 use crate::commands::App;
 use crate::commands::run::client::{RunsClient, ServerAnswer, run_path};
 use crate::commands::run::names::{RunName, find_node, node_title};
+use crate::failure::Failure;
 use crate::http::Call;
+use crate::names::parse_text;
 use crate::output::Style;
 use crate::session::read_input;
 
@@ -26,6 +28,7 @@ pub(crate) struct NodeChatArgs {
     /// The node: its alias, its label, its id or a unique head of its id
     node: Option<String>,
     /// The message; - reads it from standard input
+    #[arg(value_parser = parse_text)]
     text: String,
     /// The run [default: the only active one]
     #[arg(long, value_name = "RUN")]
@@ -74,7 +77,8 @@ fn message_text(given: &str) -> Result<String> {
         return Ok(given.to_owned());
     }
     let bytes = read_input(Path::new("-"))?;
-    String::from_utf8(bytes).context("standard input is not text")
+    let text = String::from_utf8(bytes).context("standard input is not text")?;
+    parse_text(&text).or_else(|_| Failure::usage("standard input is empty").fail())
 }
 
 /// Sends a message.

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use turnkeep_wire::runs::ResetNode;
+use turnkeep_wire::runs::{NodeStatus, ResetNode};
 
 use super::NodeOfRun;
 use crate::commands::App;
@@ -54,6 +54,8 @@ struct Control<'a> {
     body: Value,
     node: &'a NodeOfRun,
     done: &'static str,
+    /// What to say instead if the node was at rest.
+    done_at_rest: &'static str,
 }
 
 pub(super) async fn run_node_interrupt(
@@ -66,6 +68,7 @@ pub(super) async fn run_node_interrupt(
         body: json!({}),
         node: &args.node,
         done: "is being interrupted",
+        done_at_rest: "has no open turn",
     };
     control.send(client, app).await
 }
@@ -78,11 +81,13 @@ pub(super) async fn run_node_reset(
     let reset = ResetNode {
         clear_inbox: args.clear_inbox,
     };
+    let done = "begins a new session with its next turn";
     let control = Control {
         tail: "/reset",
         body: serde_json::to_value(reset)?,
         node: &args.node,
-        done: "begins a new session with its next turn",
+        done,
+        done_at_rest: done,
     };
     control.send(client, app).await
 }
@@ -97,6 +102,7 @@ pub(super) async fn run_node_retry(
         body: json!({}),
         node: &args.node,
         done: "tries again",
+        done_at_rest: "tries again",
     };
     control.send(client, app).await
 }
@@ -111,6 +117,12 @@ impl Control<'_> {
             return app.out.json(&answer);
         }
         let name = app.out.paint(Style::Name, &node_title(node));
-        app.out.line(format!("{name} {}", self.done))
+        let is_at_rest = matches!(node.status, NodeStatus::Idle | NodeStatus::Failed);
+        let done = if is_at_rest {
+            self.done_at_rest
+        } else {
+            self.done
+        };
+        app.out.line(format!("{name} {done}"))
     }
 }

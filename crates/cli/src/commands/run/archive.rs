@@ -1,12 +1,8 @@
 //! `turnkeep run export`, `import` and `record`.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use http_body_util::BodyExt;
 use hyper::StatusCode;
 use hyper::body::Body as _;
 use serde_json::json;
@@ -15,15 +11,13 @@ use turnkeep_wire::runs::RunAnswer;
 use super::client::{RunsClient, ServerAnswer, run_path};
 use super::names::RunName;
 use crate::commands::App;
+use crate::download::Destination;
 use crate::failure::Failure;
 use crate::http::{Call, HttpRefusal};
 use crate::output::{Style, bytes_text};
 use crate::progress::bytes_bar;
-use crate::render::run_text::one_line;
+use crate::render::run_text::title_text;
 use crate::session::read_input;
-
-/// Transcripts may hold secrets: only their owner may read the file.
-const PRIVATE_MODE: u32 = 0o600;
 
 /// Write a run with its events, files and patches to one zip file
 ///
@@ -33,12 +27,13 @@ const PRIVATE_MODE: u32 = 0o600;
 #[command(after_help = "Examples:
   turnkeep run export @last
   turnkeep run export 3f2a -o refund.zip
-  turnkeep run export 3f2a -o refund.zip --force")]
+  turnkeep run export 3f2a -o refund.zip --force
+  turnkeep run export 3f2a -o - | ssh host turnkeep run import -")]
 pub(crate) struct RunExportArgs {
     /// The run: its id, a unique head of its id, or @last
     run: RunName,
-    /// The file to write [default: run-ID.zip]
-    #[arg(short, long, value_name = "FILE")]
+    /// The file to write, or - for standard output [default: run-ID.zip]
+    #[arg(short, long, value_name = "FILE|-")]
     output: Option<PathBuf>,
     /// Replace the file if it exists
     #[arg(long)]
@@ -54,7 +49,8 @@ pub(crate) struct RunExportArgs {
   turnkeep run import run.zip --cwd .
   turnkeep run import run.zip --copy     # beside the run that it was exported from")]
 pub(crate) struct RunImportArgs {
-    /// The file; - reads standard input
+    /// The file, or - for standard input
+    #[arg(value_name = "FILE|-")]
     file: PathBuf,
     /// Give the run a new id
     #[arg(long)]
@@ -75,7 +71,8 @@ pub(crate) struct RunImportArgs {
 pub(crate) struct RunRecordArgs {
     /// The run: its id, a unique head of its id, or @last
     run: RunName,
-    /// The file to write
+    /// The file to write, or - for standard output
+    #[arg(value_name = "FILE|-")]
     file: PathBuf,
     /// Replace the file if it exists
     #[arg(long)]
@@ -101,6 +98,10 @@ pub(super) async fn run_run_export(args: &RunExportArgs, app: &mut App) -> Resul
         file: args.output.as_deref(),
         force: args.force,
     };
+    // A script, on the other hand, is text.
+    if args.output.as_deref() == Some(Path::new("-")) {
+        app.out.refuse_terminal()?;
+    }
     download.save(app).await
 }
 
@@ -123,22 +124,18 @@ impl Download<'_> {
             Some(file) => file.to_owned(),
             None => PathBuf::from(format!("run-{}.zip", head_of(&run))),
         };
-        let mut target = TargetFile::create(&path, self.force)?;
+        let destination = Destination::new(&path, self.force);
+        // Before the server makes the archive, which may take long.
+        destination.refuse_taken_name()?;
         let call = Call::get(run_path(&run, self.tail));
-        let response = client.http().open(call).await?;
-        let total = response.body().size_hint().exact();
-        let bar = bytes_bar(self.what, total, app.out.is_json());
-        let mut body = response.into_body();
-        // An export may be larger than memory.
-        while let Some(frame) = body.frame().await {
-            let frame = frame.context("the server's answer broke off: nothing was written")?;
-            if let Some(data) = frame.data_ref() {
-                target.write(data)?;
-                bar.inc(data.len() as u64);
-            }
-        }
+        let body = client.http().open(call).await?.into_body();
+        let bar = bytes_bar(self.what, body.size_hint().exact(), app.out.is_json());
+        let saved = destination.save(body, &bar, &mut app.out).await;
         bar.finish_and_clear();
-        let bytes = target.finish()?;
+        let bytes = saved?;
+        if destination.file().is_none() {
+            return Ok(());
+        }
         if app.out.is_json() {
             return app.out.json(&json!({ "file": path, "bytes": bytes }));
         }
@@ -150,85 +147,6 @@ impl Download<'_> {
 /// The part of a run's id that people type.
 fn head_of(run: &str) -> &str {
     run.split('-').next().unwrap_or(run)
-}
-
-/// A file that appears under its name when it is complete.
-struct TargetFile<'a> {
-    path: &'a Path,
-    part: PathBuf,
-    file: File,
-    bytes: u64,
-    force: bool,
-    is_done: bool,
-}
-
-impl<'a> TargetFile<'a> {
-    fn create(path: &'a Path, force: bool) -> Result<Self> {
-        // Before the server makes the file, which may take a while.
-        if !force && path.symlink_metadata().is_ok() {
-            return Err(exists_error(path));
-        }
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = PathBuf::from(name);
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true).mode(PRIVATE_MODE);
-        let file = options.open(&part);
-        let file = file.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self {
-            path,
-            part,
-            file,
-            bytes: 0,
-            force,
-            is_done: false,
-        })
-    }
-
-    fn write(&mut self, data: &[u8]) -> Result<()> {
-        self.bytes += data.len() as u64;
-        let written = self.file.write_all(data);
-        written.with_context(|| format!("cannot write {}", self.path.display()))
-    }
-
-    /// Gives the file its name. Returns its length.
-    fn finish(mut self) -> Result<u64> {
-        let synced = self.file.sync_all();
-        synced.with_context(|| format!("cannot write {}", self.path.display()))?;
-        // A link fails if the name was taken meanwhile; a rename would replace that file.
-        let named = if self.force {
-            fs::rename(&self.part, self.path)
-        } else {
-            fs::hard_link(&self.part, self.path)
-        };
-        match named {
-            Ok(()) => {}
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                return Err(exists_error(self.path));
-            }
-            Err(error) => {
-                let cannot = || format!("cannot write {}", self.path.display());
-                return Err(error).with_context(cannot);
-            }
-        }
-        self.is_done = self.force;
-        Ok(self.bytes)
-    }
-}
-
-impl Drop for TargetFile<'_> {
-    fn drop(&mut self) {
-        if !self.is_done {
-            // After an error, or because the file has its own name now.
-            fs::remove_file(&self.part).ok();
-        }
-    }
-}
-
-fn exists_error(path: &Path) -> anyhow::Error {
-    Failure::new(format!("{} exists already", path.display()))
-        .hint("choose another name, or replace it with --force")
-        .into()
 }
 
 pub(super) async fn run_run_import(args: &RunImportArgs, app: &mut App) -> Result<()> {
@@ -260,7 +178,7 @@ pub(super) async fn run_run_import(args: &RunImportArgs, app: &mut App) -> Resul
     let run = imported.view.run;
     let short = client.known_runs().await?.short_id(&run.id.0);
     let short_id = app.out.paint(Style::Id, &short);
-    let title = one_line(&run.title);
+    let title = title_text(&run.title, run.goal.as_deref());
     let status = run.status.word();
     app.out.line(format!("run {short_id}: {title}, {status}"))?;
     app.out

@@ -11,8 +11,9 @@ use super::new::BudgetArgs;
 use crate::commands::App;
 use crate::failure::Failure;
 use crate::http::Call;
+use crate::names::parse_text;
 use crate::output::Style;
-use crate::render::run_text::{one_line, run_status_style, run_status_text};
+use crate::render::run_text::{run_status_style, run_status_text, title_text};
 
 /// Pause a run: no turn starts any more
 ///
@@ -67,7 +68,7 @@ pub(crate) struct RunForkArgs {
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
     /// Its title
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_text)]
     title: Option<String>,
 }
 
@@ -131,8 +132,10 @@ async fn change_run(name: Option<&RunName>, change: &ChangeRun, app: &mut App) -
     }
     let status = run_status_text(run.status, run.paused_reason);
     let status = app.out.paint(run_status_style(run.status), &status);
-    app.out
-        .line(format!("{}: {status}", one_line(&run.title)))?;
+    app.out.line(format!(
+        "{}: {status}",
+        title_text(&run.title, run.goal.as_deref())
+    ))?;
     Ok(run)
 }
 
@@ -153,7 +156,7 @@ pub(super) async fn run_run_fork(args: &RunForkArgs, app: &mut App) -> Result<()
     let short_id = app.out.paint(Style::Id, &short);
     app.out.line(format!(
         "run {short_id}: {}, {}",
-        one_line(&run.title),
+        title_text(&run.title, run.goal.as_deref()),
         run.status.word()
     ))?;
     app.out
@@ -172,11 +175,11 @@ pub(super) async fn run_run_delete(args: &RunDeleteArgs, app: &mut App) -> Resul
     }
     app.out.line(format!(
         "deleted {}; its events stay in the log",
-        one_line(&run.title)
+        title_text(&run.title, run.goal.as_deref())
     ))
 }
 
-/// Asks before a run is deleted. Without a terminal nobody can answer.
+/// Asks the user before a run is deleted. Fails without a terminal, where no user could answer.
 fn confirm_delete(run: &RunView) -> Result<()> {
     let input = std::io::stdin();
     if !input.is_terminal() {
@@ -184,9 +187,11 @@ fn confirm_delete(run: &RunView) -> Result<()> {
             .hint("add --yes")
             .fail();
     }
+    // On standard error: standard output may be a file or a pipe, and the user would not see the
+    // question.
     eprint!(
         "Delete \"{}\", its files and its worktrees? Its events stay in the log. [y/N] ",
-        one_line(&run.title)
+        title_text(&run.title, run.goal.as_deref())
     );
     std::io::stderr().flush()?;
     let mut answer = String::new();

@@ -4,6 +4,8 @@
 //! commands never start a server inside the command, as the commands of the store do. Without a
 //! running server they fail and say how to start one.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -12,6 +14,7 @@ use turnkeep_wire::runs::{RunAnswer, RunView};
 
 use super::names::{KnownRuns, RunName};
 use crate::commands::App;
+use crate::config::{Setting, Source};
 use crate::data_dir::DataDir;
 use crate::failure::Failure;
 use crate::http::{Call, Http};
@@ -36,7 +39,7 @@ impl RunsClient {
         let config = app.config()?;
         let dir = DataDir::new(&config.data.value);
         if config.server.value.is_none() && server_on(&dir).await.is_none() {
-            return Err(no_server_error(&dir));
+            return Err(no_server_error(&config.data));
         }
         let session = StoreSession::open_served(&config).await?;
         Ok(Self {
@@ -127,9 +130,18 @@ pub(crate) fn node_path(run: &str, node: &str, tail: &str) -> String {
     run_path(run, &format!("/nodes/{}{tail}", percent_encode(node)))
 }
 
-fn no_server_error(dir: &DataDir) -> anyhow::Error {
-    let path = dir.path().display();
-    Failure::new(format!("no server runs on {path}, and agents work inside the server"))
-        .hint("start it with `turnkeep up` in another terminal, or with `turnkeep up &`; runs go on as long as it runs")
-        .into()
+fn no_server_error(data: &Setting<PathBuf>) -> anyhow::Error {
+    let path = data.value.display();
+    // The server must find the directory, too. The environment and the file say the same to it.
+    let up = match data.source {
+        Source::Flag(_) => format!("turnkeep up --data {path}"),
+        _ => "turnkeep up".to_owned(),
+    };
+    Failure::new(format!(
+        "no server runs on {path}, and agents work inside the server"
+    ))
+    .hint(format!(
+        "start it with `{up}` in another terminal, or with `{up} &`; runs go on as long as it runs"
+    ))
+    .into()
 }

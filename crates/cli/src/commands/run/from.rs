@@ -13,9 +13,10 @@ use turnkeep_wire::runs::{CreateRun, GraphFile, RunAnswer};
 use super::client::{RunsClient, ServerAnswer, run_path};
 use super::graph_file::{node_requests, parse_graph};
 use super::programs::{NodeProgram, choose_program, fetch_programs};
-use super::start::{MadeRun, StartArgs, announce_program, start_run};
+use super::start::{MadeRun, StartArgs, announce_program, start_run, undo_run};
 use crate::commands::App;
 use crate::http::Call;
+use crate::names::parse_text;
 use crate::session::{input_name, read_input};
 
 /// Start the agents of a graph file
@@ -45,7 +46,7 @@ pub(crate) struct RunFromArgs {
     /// The file; - reads standard input
     file: PathBuf,
     /// What is to be done, instead of the file's goal
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_text)]
     goal: Option<String>,
     #[command(flatten)]
     start: StartArgs,
@@ -89,15 +90,13 @@ async fn default_program(
     args: &RunFromArgs,
     app: &App,
 ) -> Result<NodeProgram> {
-    if let Some(name) = &args.start.provider {
-        return Ok(NodeProgram::called(name));
-    }
-    if !graph.needs_program() {
+    let wanted = args.start.provider.as_deref();
+    if wanted.is_none() && !graph.needs_program() {
         // Never used: every node names its own.
         return Ok(NodeProgram::called(""));
     }
     let programs = fetch_programs(client).await?;
-    let program = choose_program(&programs, None)?;
+    let program = choose_program(&programs, wanted)?;
     announce_program(program, app);
     Ok(NodeProgram::of(program))
 }
@@ -127,13 +126,7 @@ fn part_requests(graph: &GraphFile, run: &str, program: &NodeProgram) -> Result<
 async fn make_parts(client: &mut RunsClient, run: &str, requests: Vec<Call>) -> Result<()> {
     for request in requests {
         if let Err(error) = client.send(request).await {
-            let deleted = client.send(Call::delete(run_path(run, ""))).await;
-            let state = if deleted.is_ok() {
-                "nothing is left of it"
-            } else {
-                "it is incomplete"
-            };
-            return Err(error).with_context(|| format!("the run could not be made, and {state}"));
+            return Err(undo_run(client, run, error).await);
         }
     }
     Ok(())

@@ -14,6 +14,15 @@ pub(super) fn parse_graph(text: &str, file: &str) -> Result<GraphFile> {
         Failure::usage(format!("{file} is not a graph file: {}", error.message()))
             .hint(place_hint(text, error.span()))
     })?;
+    if graph
+        .goal
+        .as_deref()
+        .is_some_and(|goal| goal.trim().is_empty())
+    {
+        return Failure::usage(format!("{file}: the goal is empty"))
+            .hint("say what is to be done, or leave it out and give it with --goal")
+            .fail();
+    }
     match graph.check() {
         Ok(()) => Ok(graph),
         Err(mistake) => Failure::usage(printable(&format!("{file}: {mistake}")))
@@ -101,6 +110,10 @@ to = "impl"
             assert!(error.to_string().starts_with(expect), "{error}");
         }
         check("", "x.toml: there are no nodes");
+        check(
+            "goal = ' '\n[[nodes]]\nrole = 'r'",
+            "x.toml: the goal is empty",
+        );
         check(
             "gaol = 1",
             "x.toml is not a graph file: unknown field `gaol`",

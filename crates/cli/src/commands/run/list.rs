@@ -3,21 +3,24 @@
 use std::collections::BTreeSet;
 
 use anyhow::Result;
+use turnkeep_types::{Clock, Timestamp};
 use turnkeep_wire::runs::{
     ArtifactKind, NodeView, RunStatus, RunSummary, RunSummaryList, RunView, WorkspaceKind,
 };
 
 use super::client::{RunsClient, ServerAnswer};
 use super::names::{KnownRuns, RunName, node_word, nodes_in_order};
+use super::programs::program_name;
 use crate::answer::list_at;
 use crate::commands::App;
 use crate::http::Call;
+use crate::local::WallClock;
 use crate::output::Output;
 use crate::render::printable;
 use crate::render::run_text::{
-    cost_text, one_line, run_status_style, run_status_text, tokens_text,
+    cost_text, edge_text, one_line, run_status_style, run_status_text, title_text, tokens_text,
 };
-use crate::render::turn::date_text;
+use crate::render::turn::{age_since, date_text};
 
 /// How many files are listed by name.
 const FILES_MAX: usize = 20;
@@ -52,6 +55,7 @@ pub(super) async fn run_run_list(args: &RunListArgs, app: &mut App) -> Result<()
         !args.active || !matches!(run.status, RunStatus::Completed | RunStatus::Failed)
     };
     if app.out.is_json() {
+        // The server's own JSON is printed: a newer server may say more than the view has fields for.
         let listed = list_at(&list.json, "/runs").iter().zip(&list.view.runs);
         let listed: Vec<_> = listed
             .filter(|(_, run)| is_listed(run))
@@ -60,11 +64,12 @@ pub(super) async fn run_run_list(args: &RunListArgs, app: &mut App) -> Result<()
         return app.out.json_lines(&listed);
     }
     let runs = KnownRuns::new(list.view);
+    let now = WallClock.now();
     let rows: Vec<_> = runs
         .all()
         .iter()
         .filter(|run| is_listed(run))
-        .map(|run| run_row(run, &runs))
+        .map(|run| run_row(run, &runs, now))
         .collect();
     if rows.is_empty() {
         return app
@@ -77,9 +82,10 @@ pub(super) async fn run_run_list(args: &RunListArgs, app: &mut App) -> Result<()
     app.out.fitted_table(&header, &rows)
 }
 
-fn run_row(run: &RunSummary, runs: &KnownRuns) -> Vec<String> {
+fn run_row(run: &RunSummary, runs: &KnownRuns, now: Timestamp) -> Vec<String> {
     let waits = match run.open_approvals {
         0 => String::new(),
+        1 => ", 1 waits for you".to_owned(),
         count => format!(", {count} wait for you"),
     };
     vec![
@@ -88,8 +94,8 @@ fn run_row(run: &RunSummary, runs: &KnownRuns) -> Vec<String> {
         format!("{}/{}", run.running_count, run.node_count),
         tokens_text(run.usage.total_tokens),
         cost_text(run.usage.cost_usd),
-        date_text(&run.updated_at.to_string()),
-        one_line(&run.title),
+        format!("{} ago", age_since(run.updated_at.0, now)),
+        title_text(&run.title, run.goal.as_deref()),
     ]
 }
 
@@ -117,7 +123,7 @@ fn run_pairs(run: &RunView, out: &Output) -> Vec<(&'static str, String)> {
     );
     let mut pairs = vec![
         ("Run", run.id.0.clone()),
-        ("Title", one_line(&run.title)),
+        ("Title", title_text(&run.title, run.goal.as_deref())),
         ("Status", format!("{status}, {}", run.phase.word())),
         ("Mode", mode),
         ("Used", used.trim_end().to_owned()),
@@ -154,14 +160,10 @@ fn print_nodes(run: &RunView, out: &mut Output) -> Result<()> {
 }
 
 fn node_row(run: &RunView, node: &NodeView) -> Vec<String> {
-    let provider = node
-        .provider_name
-        .as_deref()
-        .unwrap_or(node.provider.word());
     vec![
         node_word(run, node),
         one_line(&node.role_template),
-        printable(provider),
+        printable(program_name(node)),
         node.status.word().to_owned(),
         node.inbox_count.to_string(),
         one_line(&node.summary),
@@ -178,14 +180,7 @@ fn print_edges(run: &RunView, out: &mut Output) -> Result<()> {
     };
     out.line("")?;
     for edge in run.edges.values() {
-        let arrow = if edge.bidirectional { "<->" } else { "->" };
-        let gate = if edge.gate { ", gate" } else { "" };
-        let (from, to) = (name(&edge.from.0), name(&edge.to.0));
-        let kind = edge.kind.word();
-        out.line(format!(
-            "{from} {arrow} {to} ({kind}, {}{gate})",
-            one_line(&edge.label)
-        ))?;
+        out.line(edge_text(edge, &name(&edge.from.0), &name(&edge.to.0)))?;
     }
     Ok(())
 }
@@ -224,7 +219,8 @@ fn outcome_lines(run: &RunView) -> Vec<String> {
                 .to_owned(),
         );
     }
-    lines.push(format!("commit message: {}", one_line(&run.title)));
+    let title = title_text(&run.title, run.goal.as_deref());
+    lines.push(format!("commit message: {title}"));
     lines
 }
 

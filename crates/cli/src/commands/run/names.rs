@@ -147,7 +147,7 @@ fn no_runs_error() -> Failure {
 fn ambiguous_error(name: &str, kind: &str, ids: &[String]) -> Failure {
     let (name, count) = (printable(name), ids.len());
     let listed = ids.get(..LISTED_MAX.min(count)).unwrap_or_default();
-    Failure::usage(format!("`{name}` may be any of {count} {kind}"))
+    Failure::new(format!("`{name}` may be any of {count} {kind}"))
         .hint(format!("name one by its id: {}", listed.join(", ")))
 }
 
@@ -217,6 +217,7 @@ fn nodes_called<'a>(run: &'a RunView, name: &str) -> Vec<&'a NodeView> {
         let alias = node.alias.as_deref();
         alias.is_some_and(|alias| alias.eq_ignore_ascii_case(name))
     };
+    // In this order, so that an alias wins over another node's id that begins with the same letters.
     let rules: [&dyn Fn(&NodeView) -> bool; 4] = [
         &|node| node.id.0 == name,
         &is_alias,
@@ -249,14 +250,11 @@ fn unknown_node_error(run: &RunView, name: &str) -> Failure {
 pub(crate) fn find_approval<'a>(
     open: &'a [ApprovalOfRun],
     name: &str,
-) -> Result<&'a ApprovalOfRun, Failure> {
+) -> Result<Option<&'a ApprovalOfRun>, Failure> {
     let name = name.strip_prefix("approval:").unwrap_or(name);
     match find_by_head(open, name, |item| &item.approval.approval_id.0)[..] {
-        [one] => Ok(one),
-        [] => {
-            let failure = Failure::new(format!("no open approval is `{}`", printable(name)));
-            Err(failure.hint("it may be decided already: `turnkeep approvals` lists what waits"))
-        }
+        [one] => Ok(Some(one)),
+        [] => Ok(None),
         ref many => {
             let ids: Vec<String> = many
                 .iter()

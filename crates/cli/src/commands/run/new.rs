@@ -2,14 +2,16 @@
 
 use anyhow::Result;
 use turnkeep_wire::runs::{
-    BudgetRequest, ChangeNode, CreateRun, GlobalMode, NodeView, ProviderHealth, RunAnswer, RunMode,
+    BudgetRequest, ChangeNode, CliPermissions, CreateRun, GlobalMode, NodeView, PermissionsRequest,
+    ProviderHealth, RunAnswer, RunMode,
 };
 
 use super::client::{RunsClient, ServerAnswer, node_path, run_path};
-use super::programs::{NodeProgram, choose_program, fetch_programs};
-use super::start::{MadeRun, StartArgs, announce_program, start_run};
+use super::programs::{NodeProgram, can_work, choose_program, fetch_programs, program_name};
+use super::start::{MadeRun, StartArgs, announce_program, start_run, undo_run};
 use crate::commands::App;
 use crate::http::Call;
+use crate::names::parse_text;
 
 /// Start agents on a goal, in this directory
 ///
@@ -23,6 +25,7 @@ use crate::http::Call;
   turnkeep run new \"Tidy up\" --detach --json | jq -r .run.id")]
 pub(crate) struct RunNewArgs {
     /// What is to be done
+    #[arg(value_parser = parse_text)]
     goal: String,
     /// The nodes to begin with: solo, pair, team, or a team of your own
     #[arg(long, value_name = "TEAM", default_value = "solo")]
@@ -52,10 +55,10 @@ pub(crate) struct RunNewArgs {
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct BudgetArgs {
     /// Pause when so many tokens are used
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     budget_tokens: Option<u64>,
     /// Pause when so many dollars are used
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = parse_dollars, allow_negative_numbers = true)]
     budget_usd: Option<f64>,
 }
 
@@ -67,6 +70,12 @@ impl BudgetArgs {
             cost_usd: self.budget_usd,
         })
     }
+}
+
+fn parse_dollars(text: &str) -> Result<f64, &'static str> {
+    let amount = text.parse::<f64>().ok();
+    let amount = amount.filter(|amount| amount.is_finite() && *amount > 0.0);
+    amount.ok_or("expected an amount above 0, such as 2.50")
 }
 
 pub(super) async fn run_run_new(args: &RunNewArgs, app: &mut App) -> Result<()> {
@@ -81,7 +90,12 @@ pub(super) async fn run_run_new(args: &RunNewArgs, app: &mut App) -> Result<()> 
         programs: &programs,
         replaces_all: args.start.provider.is_some(),
     };
-    let answer = wanted.apply(&mut client, answer).await?;
+    let run = answer.view.run.id.0.clone();
+    // A run with other programs than the wanted ones must not start.
+    let answer = match wanted.apply(&mut client, answer).await {
+        Ok(answer) => answer,
+        Err(error) => return Err(undo_run(&mut client, &run, error).await),
+    };
     let made = MadeRun {
         answer,
         goal: Some(args.goal.clone()),
@@ -107,7 +121,7 @@ fn new_run_request(args: &RunNewArgs) -> Result<CreateRun> {
     })
 }
 
-/// Which nodes of a team get another program: all of them, or those whose program is missing.
+/// Which nodes of a team get another program: all of them, or those whose program cannot work.
 struct ProgramChange<'a> {
     program: &'a ProviderHealth,
     programs: &'a [ProviderHealth],
@@ -129,18 +143,8 @@ impl ProgramChange<'_> {
         if concerned.is_empty() {
             return Ok(made);
         }
-        let NodeProgram {
-            provider,
-            provider_name,
-        } = NodeProgram::of(self.program);
-        let change = ChangeNode {
-            provider: Some(provider),
-            // Null, so that the name of a configured program does not stay.
-            provider_name: Some(provider_name),
-            ..ChangeNode::default()
-        };
-        let change = serde_json::to_value(change)?;
         for node in concerned {
+            let change = serde_json::to_value(self.change_of(node))?;
             let path = node_path(&run.id.0, &node.id.0, "");
             client.send(Call::patch(path, &change)).await?;
         }
@@ -148,13 +152,53 @@ impl ProgramChange<'_> {
     }
 
     fn concerns(&self, node: &NodeView) -> bool {
-        let name = node
-            .provider_name
-            .as_deref()
-            .unwrap_or(node.provider.word());
-        let current = self.programs.iter().find(|program| program.name == name);
-        let is_wanted = name == self.program.name;
-        let is_missing = current.is_none_or(|program| !program.found);
-        !is_wanted && (self.replaces_all || is_missing)
+        let is_wanted = program_name(node) == self.program.name;
+        let can_work = self.current(node).is_some_and(can_work);
+        !is_wanted && (self.replaces_all || !can_work)
+    }
+
+    fn current(&self, node: &NodeView) -> Option<&ProviderHealth> {
+        let name = program_name(node);
+        self.programs.iter().find(|program| program.name == name)
+    }
+
+    fn change_of(&self, node: &NodeView) -> ChangeNode {
+        let NodeProgram {
+            provider,
+            provider_name,
+        } = NodeProgram::of(self.program);
+        let could_ask = self
+            .current(node)
+            .is_none_or(|program| program.features.approvals);
+        let mode = match (could_ask, self.program.features.approvals) {
+            // A program that cannot ask must not be told to.
+            (_, false) => Some(CliPermissions::Skip),
+            // The node asked nothing only because its program could not.
+            (false, true) => Some(CliPermissions::Gated),
+            (true, true) => None,
+        };
+        ChangeNode {
+            provider: Some(provider),
+            // Null, so that the name of a configured program does not stay.
+            provider_name: Some(provider_name),
+            permissions: mode.map(|mode| PermissionsRequest {
+                cli_permissions_mode: Some(mode),
+                spawn_requires_approval: None,
+            }),
+            ..ChangeNode::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_budget_is_an_amount_that_can_be_used_up() {
+        assert_eq!(parse_dollars("2.50"), Ok(2.5));
+        for wrong in ["0", "-1", "nan", "inf", "two", ""] {
+            assert!(parse_dollars(wrong).is_err(), "{wrong}");
+        }
     }
 }

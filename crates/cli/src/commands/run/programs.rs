@@ -1,9 +1,10 @@
 //! The agent programs that the server finds on its machine.
 
 use anyhow::Result;
-use turnkeep_wire::runs::{Provider, ProviderHealth, ProviderList};
+use turnkeep_wire::runs::{NodeView, Provider, ProviderHealth, ProviderList};
 
 use super::client::RunsClient;
+use crate::commands::App;
 use crate::failure::Failure;
 use crate::http::Call;
 use crate::render::printable;
@@ -22,13 +23,17 @@ pub(crate) fn choose_program<'a>(
     if let Some(name) = wanted {
         return find_program(programs, name);
     }
-    let found = || programs.iter().filter(|program| program.found);
-    // A program that does not say whether it is logged in may well be.
-    let ready = found().find(|program| program.logged_in != Some(false));
-    ready.or_else(|| found().next()).ok_or_else(|| {
+    let ready = programs.iter().find(|program| can_work(program));
+    let found = || programs.iter().find(|program| program.found);
+    ready.or_else(found).ok_or_else(|| {
         let failure = Failure::new("the server finds no agent program");
         failure.hint(install_hint(programs))
     })
+}
+
+/// Whether a program is found and logged in. One that does not say whether it is logged in may well be.
+pub(crate) fn can_work(program: &ProviderHealth) -> bool {
+    program.found && program.logged_in != Some(false)
 }
 
 fn find_program<'a>(
@@ -58,6 +63,23 @@ fn install_hint(programs: &[ProviderHealth]) -> String {
             .to_owned();
     }
     hints.join("; ")
+}
+
+/// Says what is missing before a program can work. The person may be about to install it or to log
+/// in, so this is no failure.
+pub(crate) fn note_unready_program(program: &ProviderHealth, app: &App) {
+    if can_work(program) || app.out.is_json() {
+        return;
+    }
+    if let Some(hint) = &program.hint {
+        eprintln!("note: {}", printable(hint));
+    }
+}
+
+/// The name of the program behind a node.
+pub(crate) fn program_name(node: &NodeView) -> &str {
+    let configured = node.provider_name.as_deref();
+    configured.unwrap_or(node.provider.word())
 }
 
 /// The program behind a node, as requests name it.

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use turnkeep_wire::runs::{ProviderHealth, RunAnswer, RunView};
 
-use super::client::{RunsClient, ServerAnswer};
-use super::programs::program_text;
+use super::client::{RunsClient, ServerAnswer, run_path};
+use super::programs::{note_unready_program, program_text};
 use super::watch::{FollowArgs, follow_run};
 use crate::commands::App;
 use crate::commands::node::chat::{ChatTarget, send_chat};
 use crate::failure::Failure;
+use crate::http::Call;
+use crate::names::parse_text;
 use crate::output::Style;
-use crate::render::printable;
-use crate::render::run_text::one_line;
+use crate::render::run_text::title_text;
 
 /// How a run begins.
 #[derive(Debug, clap::Args)]
@@ -23,7 +24,7 @@ pub(super) struct StartArgs {
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Its title [default: the first line of the goal]
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = parse_text)]
     pub(super) title: Option<String>,
     /// The program behind the nodes: claude, codex, gemini or a configured one; of those nodes of a
     /// graph file that name none
@@ -61,11 +62,22 @@ pub(super) fn announce_program(program: &ProviderHealth, app: &App) {
         return;
     }
     eprintln!("program: {}", program_text(program));
-    // The person may be about to log in, so this is no failure.
-    let is_unready = program.logged_in == Some(false) || !program.found;
-    if let Some(hint) = program.hint.as_deref().filter(|_| is_unready) {
-        eprintln!("note: {}", printable(hint));
-    }
+    note_unready_program(program, app);
+}
+
+/// Deletes a run that could not be made in full, so that no half of it stays.
+pub(super) async fn undo_run(
+    client: &mut RunsClient,
+    run: &str,
+    error: anyhow::Error,
+) -> anyhow::Error {
+    let deleted = client.send(Call::delete(run_path(run, ""))).await;
+    let state = if deleted.is_ok() {
+        "nothing is left of it"
+    } else {
+        "it is incomplete"
+    };
+    error.context(format!("the run could not be made, and {state}"))
 }
 
 /// Sends the goal, says what was made, and follows the run on a terminal.
@@ -89,7 +101,7 @@ pub(super) async fn start_run(
     Ok(())
 }
 
-/// Sends the goal as the first message: a run in which nobody has spoken waits.
+/// Sends the goal as the first message. A run waits for one: its nodes have nothing to do before.
 async fn send_goal(client: &mut RunsClient, made: &MadeRun) -> Result<()> {
     let Some(goal) = &made.goal else {
         return Ok(());
@@ -107,8 +119,10 @@ async fn send_goal(client: &mut RunsClient, made: &MadeRun) -> Result<()> {
 async fn print_started(client: &mut RunsClient, run: &RunView, app: &mut App) -> Result<()> {
     let short = client.known_runs().await?.short_id(&run.id.0);
     let id = app.out.paint(Style::Id, &short);
-    app.out
-        .line(format!("run {id}: {}", one_line(&run.title)))?;
+    app.out.line(format!(
+        "run {id}: {}",
+        title_text(&run.title, run.goal.as_deref())
+    ))?;
     let how_long = if client.is_lasting() {
         "it goes on when this terminal closes"
     } else {

@@ -106,6 +106,10 @@ fn reason_text(wait: &WaitView, run: &RunView, names: &Names<'_>) -> String {
             let id = wait.approval_id.as_ref().map_or("", |id| id.0.as_str());
             return format!("asked you: `turnkeep approvals answer {}`", printable(id));
         }
+        WaitKind::Failure => {
+            let detail = wait.detail.as_deref().map(printable).unwrap_or_default();
+            return format!("failed: {detail}: `turnkeep node retry` or a message lets it go on");
+        }
         WaitKind::Stall => "goes in circles: `turnkeep run resume` or a message lets it go on",
         WaitKind::Violation => {
             let paths = wait.paths.iter().flatten().map(|path| printable(path));

@@ -34,7 +34,7 @@ pub(crate) async fn node_words(app: &App) -> Result<Vec<String>> {
     Ok(nodes.map(|node| node_word(&run, node)).collect())
 }
 
-/// Short ids of what waits for a decision.
+/// Short ids of the open approvals.
 pub(crate) async fn approval_words(app: &App) -> Result<Vec<String>> {
     let mut client = RunsClient::connect(app).await?;
     let open: ApprovalList = client.fetch(Call::get("/api/approvals")).await?.view;

@@ -12,7 +12,7 @@ use crate::team::provider;
 /// How a program lets a person decide about its commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Asking {
-    /// It asks nobody.
+    /// It runs its commands without asking.
     Never,
     /// It shows the command as the title of its question. A title makes no rule.
     ByTitle,

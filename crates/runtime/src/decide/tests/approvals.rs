@@ -28,7 +28,10 @@ fn an_approval_blocks_its_node_until_the_first_answer() {
     );
     assert_eq!(scenario.status(node), NodeStatus::Running);
     let again = answer(&mut scenario, approval, Verdict::Denied, Scope::Once).unwrap_err();
-    assert_eq!(again.to_string(), "the approval was approved already");
+    assert_eq!(
+        again.to_string(),
+        "the approval was approved already, in the web UI"
+    );
     // The scope made a rule for the same command, and for nothing that only begins like it.
     assert_eq!(
         ask(&mut scenario, node, "npm test"),
@@ -212,6 +215,68 @@ fn a_scope_that_nothing_could_keep_is_refused_and_the_approval_stays_open() {
 }
 
 #[test]
+fn a_command_that_a_shell_takes_apart_is_allowed_once_or_not_at_all() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    for can_allow_always in [false, true] {
+        let permission = Permission {
+            node,
+            turn: scenario.turn(node).unwrap(),
+            tool_name: "command".to_owned(),
+            args: json!({"cmd": "npm test && git push"}),
+            provider_id: None,
+            context: "runs it".to_owned(),
+            can_allow_always,
+        };
+        let asked = scenario.take(|run, around| ask_permission(run, around, permission));
+        let Ok(PermissionAnswer::Waits(approval)) = asked else {
+            panic!("no rule allows it");
+        };
+        let open = &scenario.run.live.approvals[&approval];
+        assert_eq!(possible_scopes(open), [Scope::Once]);
+        for scope in [Scope::Node, Scope::Run] {
+            let refused = answer(&mut scenario, approval, Verdict::Approved, scope);
+            assert_eq!(refused, Err(Rejection::ChainedCommand), "{scope}");
+        }
+        assert!(scenario.run.live.approvals.contains_key(&approval));
+        // A denial makes no rule, whatever its scope is.
+        answer(&mut scenario, approval, Verdict::Denied, Scope::Run).unwrap();
+    }
+    assert_eq!(scenario.run.live.rules, []);
+}
+
+#[test]
+fn other_arguments_come_with_the_status_that_uses_them() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let PermissionAnswer::Waits(approval) = ask(&mut scenario, node, "make") else {
+        panic!("no rule allows it");
+    };
+    let approved_with = |args: serde_json::Value| Resolution {
+        verdict: Verdict::Approved,
+        modified_args: Some(args),
+        reason: None,
+        scope: Scope::Once,
+        by: None,
+    };
+    let changed = approved_with(json!({"cmd": "make test"}));
+    let refused = scenario.take(|run, around| resolve(run, around, approval, changed));
+    assert_eq!(refused, Err(Rejection::UnusedModifiedArgs));
+    // The call runs as the agent wanted it.
+    let unchanged = approved_with(json!({}));
+    scenario
+        .take(|run, around| resolve(run, around, approval, unchanged))
+        .unwrap();
+    let started = scenario.log.iter().find_map(|event| match &event.fact {
+        Fact::ToolStarted(call) => Some(call.args.clone()),
+        _ => None,
+    });
+    assert_eq!(started, Some(json!({"cmd": "make"})));
+}
+
+#[test]
 fn a_rule_is_made_of_the_arguments_that_a_person_changed() {
     let mut scenario = Scenario::begin(settings());
     let node = scenario.add("a", "implementer");
@@ -224,6 +289,7 @@ fn a_rule_is_made_of_the_arguments_that_a_person_changed() {
         modified_args: Some(json!({"cmd": "rm -rf build"})),
         reason: None,
         scope: Scope::Node,
+        by: None,
     };
     scenario
         .take(|run, around| resolve(run, around, approval, resolution))

@@ -40,7 +40,7 @@ fn connect_gated(scenario: &mut Scenario, from: &str, to: &str) {
         kind: None,
         label: None,
         bidirectional: None,
-        gate: true,
+        gate: Some(true),
     };
     scenario
         .take(|run, around| connect(run, around, request))

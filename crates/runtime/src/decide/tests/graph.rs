@@ -1,6 +1,7 @@
 //! Adding and deleting nodes.
 
 use super::*;
+use crate::ids::EdgeId;
 
 #[test]
 fn a_deleted_node_returns_its_mail() {
@@ -292,4 +293,63 @@ fn a_deleted_node_leaves_its_worktree_to_the_server() {
         .take(|run, around| delete_node(run, around, second))
         .unwrap();
     assert_eq!(scenario.effects, [Effect::EndProgram(second)]);
+}
+
+/// Asks for the edge between `a` and `b` with these properties.
+fn connect_with(scenario: &mut Scenario, gate: Option<bool>, label: Option<&str>) -> EdgeId {
+    let request = EdgeRequest {
+        from: "a",
+        to: "b",
+        kind: None,
+        label,
+        bidirectional: None,
+        gate,
+    };
+    scenario
+        .take(|run, around| connect(run, around, request))
+        .unwrap()
+}
+
+#[test]
+fn an_edge_that_is_asked_for_again_gets_what_the_request_names_and_keeps_the_rest() {
+    let mut scenario = Scenario::begin(settings());
+    scenario.add("a", "implementer");
+    scenario.add("b", "implementer");
+    let id = connect_with(&mut scenario, None, None);
+    let check = |scenario: &mut Scenario, gate, label, expect: (&str, bool), events: &[&str]| {
+        let before = scenario.log.len();
+        assert_eq!(connect_with(scenario, gate, label), id);
+        let edge = &scenario.run.live.edges[&id];
+        assert_eq!((edge.label.as_str(), edge.gate), expect);
+        assert!(edge.bidirectional);
+        assert_eq!(scenario.names_from(before), events);
+    };
+    let told = ["edge.created"];
+    check(&mut scenario, Some(true), None, ("task", true), &told);
+    check(&mut scenario, Some(true), None, ("task", true), &[]);
+    check(&mut scenario, None, Some("work"), ("work", true), &told);
+    check(&mut scenario, None, None, ("work", true), &[]);
+    check(&mut scenario, Some(false), None, ("work", false), &told);
+    assert_eq!(scenario.run.live.edges.len(), 1);
+}
+
+#[test]
+fn an_agent_that_connects_nodes_again_changes_nothing_of_their_edge() {
+    let mut scenario = Scenario::begin(settings());
+    let a = scenario.add("a", "orchestrator");
+    scenario.add("b", "implementer");
+    let id = connect_with(&mut scenario, Some(true), None);
+    scenario.chat("a", "Go");
+    let again = OrchestrationCall::CreateEdge(CreateEdge {
+        from: "a".to_owned(),
+        to: "b".to_owned(),
+        kind: None,
+        label: Some("mine".to_owned()),
+        // Without the gate on the way back the agent could report whatever it likes.
+        bidirectional: Some(false),
+    });
+    call(&mut scenario, a, again).unwrap();
+    let edge = &scenario.run.live.edges[&id];
+    assert_eq!((edge.label.as_str(), edge.gate), ("task", true));
+    assert!(edge.bidirectional);
 }

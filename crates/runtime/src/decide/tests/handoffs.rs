@@ -93,7 +93,7 @@ fn begin_pair(bidirectional: Option<bool>, kind: Option<EdgeKind>) -> (Scenario,
         kind,
         label: None,
         bidirectional,
-        gate: false,
+        gate: None,
     };
     scenario
         .take(|run, around| connect(run, around, edge))

@@ -44,18 +44,18 @@ pub(super) const PHASES: &str = "
     EXECUTE    -     yes      yes     yes        yes
     VERIFY     -     yes      -       yes        yes
     DOCS_SYNC  -     yes      -       -          yes
-    DONE       -     yes      -       -          -
+    DONE       -     yes      yes     -          -
 ";
 
-/// Whether a person may have the run verified. Rows: its phase. Columns: its status. A run is completed
-/// if and only if it is in DONE.
+/// Whether a person may have the run verified. Rows: its phase. Columns: its status. A completed run is
+/// in DONE, or in VERIFY while a person has it verified; a run in DONE is completed.
 pub(super) const VERIFY_REQUESTS: &str = "
     _          queued     running    paused     completed  failed
     BOOT       ok         ok         ok         -          ok
     EXECUTE    ok         ok         ok         -          ok
-    VERIFY     verifying  verifying  verifying  -          verifying
+    VERIFY     verifying  verifying  verifying  verifying  verifying
     DOCS_SYNC  -          docs       docs       -          docs
-    DONE       -          -          -          completed  -
+    DONE       -          -          -          ok         -
 ";
 
 /// Why an orchestrator may not complete the run: a count of reasons by phase and by status. A message
@@ -65,7 +65,7 @@ pub(super) const CLAIM_PROBLEMS: &str = "
     _          queued  running  paused  completed  failed
     BOOT       -       -        -       -          -
     EXECUTE    -       0        1       -          1
-    VERIFY     -       1        2       -          2
+    VERIFY     -       1        2       2          2
     DOCS_SYNC  -       1        2       -          2
     DONE       -       -        -       1          -
 ";
@@ -118,9 +118,10 @@ pub(super) const NODE_COMMANDS: &str = "
     call        gone     over     never      ok       never     stopping
 ";
 
-/// How an answer to an approval is answered. Columns: what it asks for, while it is open; then those
-/// that were answered before or never existed. A question takes any words; a call of the daemon's own
-/// tools and a program without that ability take no other arguments; a rule needs a command or a path.
+/// The outcome of each answer (row) to each approval (column). The first five columns are open
+/// approvals by their subject; `answered` has an answer already, and `unknown` never existed. A
+/// question accepts any words. Changed arguments are rejected for calls of the server's own tools and
+/// for programs that cannot change them. A rule needs a command or a path.
 pub(super) const ANSWERS: &str = "
     _                 command   fixed-command  other-call  graph-call  question  answered  unknown
     approve           ok        ok             ok          ok          ok        earlier   unknown

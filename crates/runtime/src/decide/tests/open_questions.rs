@@ -29,7 +29,7 @@ fn ask_twice(gate: bool) -> (Scenario, NodeId, NodeId) {
         kind: None,
         label: None,
         bidirectional: None,
-        gate,
+        gate: Some(gate),
     };
     scenario
         .take(|run, around| connect(run, around, edge))
@@ -121,7 +121,7 @@ fn an_envelope_that_waits_at_a_gate_answers_all_questions_when_it_passes() {
         let unanswered = scenario.run.live.node(lead).unwrap().unanswered.len();
         assert_eq!(unanswered, if ok { 0 } else { 2 });
         if !ok {
-            // The worker hears of the refusal. The daemon answers if it does not.
+            // The worker hears of the refusal. The server answers if it does not.
             assert!(scenario.turn(worker).is_some());
             scenario.end(
                 worker,
@@ -135,7 +135,7 @@ fn an_envelope_that_waits_at_a_gate_answers_all_questions_when_it_passes() {
 }
 
 /// Answers a question of a node with these arguments. Returns what the node reads.
-fn answer_with(args: serde_json::Value) -> String {
+fn answer_with(args: serde_json::Value) -> Result<String, Rejection> {
     let mut scenario = Scenario::begin(settings());
     let node = scenario.add("a", "implementer");
     scenario.chat("a", "Go");
@@ -152,13 +152,12 @@ fn answer_with(args: serde_json::Value) -> String {
         modified_args: Some(args),
         reason: None,
         scope: Scope::Once,
+        by: None,
     };
-    scenario
-        .take(|run, around| resolve(run, around, id, resolution))
-        .unwrap();
+    scenario.take(|run, around| resolve(run, around, id, resolution))?;
     let inbox = &scenario.run.live.node(node).unwrap().inbox;
     match inbox.inputs() {
-        [Input::Message(message)] => message.content.clone(),
+        [Input::Message(message)] => Ok(message.content.clone()),
         other => panic!("one message: {other:?}"),
     }
 }
@@ -170,10 +169,12 @@ fn an_answer_that_is_no_text_is_given_as_json() {
         (json!({"answer": 3}), "3"),
         (json!({"answer": false}), "false"),
         (json!({"answer": ["a", {"b": 1}]}), r#"["a",{"b":1}]"#),
-        (json!({"answer": null}), "Yes."),
-        (json!({}), "Yes."),
     ] {
-        assert_eq!(answer_with(answer), expect);
+        assert_eq!(answer_with(answer), Ok(expect.to_owned()));
+    }
+    // Other arguments are no answer: the agent would read a yes that no person gave.
+    for other in [json!({"answer": null}), json!({"question": "x"}), json!({})] {
+        assert_eq!(answer_with(other), Err(Rejection::NoAnswer));
     }
 }
 
@@ -198,6 +199,7 @@ fn changed_arguments_are_refused_for_a_program_that_cannot_take_them() {
         modified_args: Some(json!({"cmd": "make test"})),
         reason: None,
         scope: Scope::Once,
+        by: None,
     };
     let check = |verdict, fixed: &str| {
         let fixed = [fixed.to_owned()];
@@ -207,4 +209,9 @@ fn changed_arguments_are_refused_for_a_program_that_cannot_take_them() {
     assert_eq!(check(Verdict::Modified, "mine"), refused);
     assert_eq!(check(Verdict::Modified, "other"), Ok(()));
     assert_eq!(check(Verdict::Approved, "mine"), Ok(()));
+    let run = &scenario.run.live;
+    let takes_changes =
+        |fixed: &str| takes_changed_args(run, &run.approvals[&id], &[fixed.to_owned()]);
+    assert!(!takes_changes("mine"));
+    assert!(takes_changes("other"));
 }

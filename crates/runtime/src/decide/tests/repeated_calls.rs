@@ -183,7 +183,7 @@ fn an_envelope_that_waits_at_a_gate_is_not_sent_again() {
         kind: None,
         label: None,
         bidirectional: None,
-        gate: true,
+        gate: Some(true),
     };
     scenario
         .take(|run, around| connect(run, around, gated))

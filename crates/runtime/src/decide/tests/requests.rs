@@ -73,7 +73,7 @@ fn a_key_is_known_for_what_its_request_made_and_another_body_is_refused() {
         kind: None,
         label: None,
         bidirectional: None,
-        gate: false,
+        gate: None,
     };
     let kept = take_keyed(&mut scenario, "k-3", |run, around| {
         connect(run, around, edge)

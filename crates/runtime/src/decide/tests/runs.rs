@@ -298,3 +298,65 @@ fn a_node_is_asked_to_continue_once_however_often_its_run_is_paused() {
         set_run_status(&mut scenario, RunStatus::Paused, false);
     }
 }
+
+fn attention_kinds(scenario: &Scenario) -> Vec<AttentionKind> {
+    let items = list_attention(&scenario.run.live);
+    items.into_iter().map(|item| item.kind).collect()
+}
+
+fn dismiss(scenario: &mut Scenario) -> Result<(), Rejection> {
+    scenario.take(dismiss_end)
+}
+
+#[test]
+fn the_end_of_a_run_waits_until_a_person_has_seen_it() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    assert_eq!(dismiss(&mut scenario), Err(Rejection::NotEnded));
+    let turn = scenario.turn(node).unwrap();
+    let reason = "exit status 1".to_owned();
+    scenario.end(node, TurnEnd::Failed { reason });
+    let failure = AttentionKind::Failure(turn);
+    assert_eq!(
+        attention_kinds(&scenario),
+        [failure, AttentionKind::Finished]
+    );
+    let before = scenario.log.len();
+    dismiss(&mut scenario).unwrap();
+    // A failed agent of a run that is over holds up nothing.
+    assert_eq!(attention_kinds(&scenario), []);
+    dismiss(&mut scenario).unwrap();
+    assert_eq!(scenario.names_from(before), ["run.patch"], "once");
+    // The run goes on, and ends again.
+    scenario.chat("a", "Go on");
+    let reason = "exit status 2".to_owned();
+    scenario.end(node, TurnEnd::Failed { reason });
+    assert_eq!(attention_kinds(&scenario).len(), 2);
+}
+
+#[test]
+fn a_question_of_a_run_whose_end_was_seen_still_waits() {
+    let mut scenario = Scenario::begin(settings());
+    let node = scenario.add("a", "implementer");
+    scenario.chat("a", "Go");
+    let question = OrchestrationCall::AskUser {
+        question: "Which colour?".to_owned(),
+        options: Vec::new(),
+    };
+    call(&mut scenario, node, question).unwrap();
+    scenario.complete(node, "Asked.");
+    let complete = RunChange {
+        status: Some(RunStatus::Completed),
+        ..RunChange::default()
+    };
+    scenario
+        .take(|run, around| change_run(run, around, complete))
+        .unwrap();
+    dismiss(&mut scenario).unwrap();
+    let approval = *scenario.run.live.approvals.keys().next().unwrap();
+    assert_eq!(
+        attention_kinds(&scenario),
+        [AttentionKind::Question(approval)]
+    );
+}

@@ -1,4 +1,4 @@
-//! The tools that the daemon gives to agents.
+//! The tools that the server gives to agents.
 
 use super::*;
 
@@ -85,6 +85,7 @@ fn a_question_blocks_nothing_and_its_answer_is_a_message() {
         modified_args: Some(json!({"answer": "red"})),
         reason: None,
         scope: Scope::Once,
+        by: None,
     };
     scenario
         .take(|run, around| resolve(run, around, approval, resolution))

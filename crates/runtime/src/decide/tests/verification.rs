@@ -316,6 +316,10 @@ fn a_person_verifies_a_run_without_completing_it() {
         assert_eq!(scenario.run.live.status, RunStatus::Running);
         assert_eq!(scenario.run.live.node(lead).unwrap().inbox.len(), 0);
     }
+}
+
+/// A run that a person has completed.
+fn begin_completed() -> Scenario {
     let (mut scenario, _) = begin_checked();
     let complete = RunChange {
         status: Some(RunStatus::Completed),
@@ -324,11 +328,46 @@ fn a_person_verifies_a_run_without_completing_it() {
     scenario
         .take(|run, around| change_run(run, around, complete))
         .unwrap();
-    let refused = scenario.take(verify);
+    scenario
+}
+
+#[test]
+fn a_completed_run_can_be_verified_and_stays_completed() {
+    for ok in [true, false] {
+        let mut scenario = begin_completed();
+        scenario.take(verify).unwrap();
+        assert_eq!(scenario.run.live.phase, Phase::Verify);
+        verified(&mut scenario, ok);
+        assert_eq!(scenario.run.live.phase, Phase::Done);
+        assert_eq!(scenario.run.live.status, RunStatus::Completed);
+    }
+    // The server ends in between, or the run is copied.
+    let mut scenario = begin_completed();
+    scenario.take(verify).unwrap();
+    let found = Restart {
+        resume: false,
+        resumable_programs: &[],
+        changes: &[],
+    };
+    scenario
+        .take(|run, around| Ok(restart(run, around, found)))
+        .unwrap();
+    assert_eq!(scenario.run.live.phase, Phase::Done);
+}
+
+#[test]
+fn a_message_reopens_a_completed_run_and_its_verification_goes_on() {
+    let mut scenario = begin_completed();
+    let id = scenario.take(verify).unwrap();
+    scenario.chat("lead", "One more thing");
+    assert_eq!(scenario.run.live.status, RunStatus::Running);
+    assert_eq!(scenario.run.live.phase, Phase::Verify);
     assert_eq!(
-        refused,
-        Err(Rejection::CannotVerify("the run is completed"))
+        scenario.run.live.verification.map(|known| known.id),
+        Some(id)
     );
+    verified(&mut scenario, true);
+    assert_eq!(scenario.run.live.phase, Phase::Execute);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn nodes_that_wait_for_each_other_are_a_deadlock() {
     assert_eq!(circle.len(), 1);
     let members: BTreeSet<NodeId> = circle[0].iter().copied().collect();
     assert_eq!(members, [a, b].into());
-    // A person is told, also while something keeps nodes from starting.
+    // The circle needs attention even while nodes cannot start.
     let told = list_attention(&scenario.run.live);
     let told: Vec<_> = told
         .iter()
@@ -157,7 +157,7 @@ fn stop_run(scenario: &mut Scenario, status: RunStatus) {
         .unwrap();
 }
 
-/// A run with a node that was told to go, a while after it was made.
+/// A run whose node got its first message five seconds after the run was created.
 fn begin_working() -> (Scenario, NodeId) {
     let mut scenario = Scenario::begin(settings());
     let node = scenario.add("a", "implementer");
@@ -434,7 +434,7 @@ fn a_circle_of_three_is_named_at_once_and_only_once() {
         assert_eq!(explained(&scenario).deadlocks.len(), 0);
         scenario.complete(id, "Asked.");
     }
-    // No time has passed, and nobody had to look twice.
+    // The circle is found at once: no time has passed since the last turn ended.
     let circles = explained(&scenario).deadlocks;
     assert_eq!(circles.len(), 1, "{circles:?}");
     let members: BTreeSet<NodeId> = circles[0].iter().copied().collect();
@@ -473,4 +473,40 @@ fn a_repeated_turn_still_waits_for_all_replies() {
         scenario.pass(10_000);
     }
     assert!(scenario.turn(lead).is_some());
+}
+
+/// Lets the turn of a node fail. Returns the wait of the node from then on.
+fn fail_turn(scenario: &mut Scenario, node: NodeId) -> Seen {
+    let text = "the program exited with status 1".to_owned();
+    let turn = scenario.turn(node).unwrap();
+    let reason = text.clone();
+    scenario.end(node, TurnEnd::Failed { reason });
+    Seen {
+        reason: WaitReason::Failure { turn, text },
+        age_ms: 60_000,
+        owner: Owner::Person,
+    }
+}
+
+#[test]
+fn a_failed_node_waits_for_a_person_and_says_why_it_failed() {
+    let (mut scenario, node) = begin_working();
+    // Another node keeps the run from failing as a whole.
+    scenario.add("b", "implementer");
+    let failed = fail_turn(&mut scenario, node);
+    assert_eq!(seen_after_a_minute(&mut scenario)[0], failed);
+
+    // The run fails with its only node.
+    let (mut scenario, node) = begin_working();
+    let failed = fail_turn(&mut scenario, node);
+    let seen = seen_after_a_minute(&mut scenario);
+    let stopped = WaitReason::RunStopped {
+        status: RunStatus::Failed,
+        paused: None,
+    };
+    assert_eq!((&seen[0].reason, &seen[1]), (&stopped, &failed));
+    scenario
+        .take(|run, around| retry_node(run, around, node))
+        .unwrap();
+    check_only(&mut scenario, WaitReason::Preparing, Owner::Daemon);
 }

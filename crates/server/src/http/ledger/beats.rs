@@ -187,6 +187,7 @@ fn respond(answer: LedgerAnswer) -> Response {
             headers.insert(name, HeaderValue::from_static("true"));
         }
     }
+    // A reason that cannot be a header is left out. The beat was committed all the same.
     let why = answer.writer_failed.map(HeaderValue::try_from);
     if let Some(Ok(why)) = why {
         headers.insert(WRITER_FAILED, why);

@@ -70,7 +70,7 @@ pub(crate) fn check_may_be_added(world: &World, person: &Person) -> Result<(), F
         return Err(Fault::new(
             Code::NameTaken,
             "person_id",
-            "is there already in another spelling",
+            "exists in another spelling",
         ));
     }
     let is_new = world.people.get(person.id.as_str()).is_none();

@@ -100,6 +100,7 @@ impl Feed {
     /// Sends all visible entries that were not sent yet. Returns whether to go on.
     async fn catch_up(&mut self) -> bool {
         loop {
+            // A token may be revoked while a slow reader takes the page before.
             if !self.is_token_valid() {
                 return false;
             }

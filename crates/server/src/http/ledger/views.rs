@@ -35,6 +35,7 @@ pub(crate) async fn view(
 ) -> Result<Json<wire::ledger::ViewAnswer>, ApiError> {
     let person = named.segment("person");
     let own = acting.viewer().as_str() == person;
+    // Before a name is looked up: the answer must not show whether such a person exists.
     if !acting.audit && (!own || query.vs.is_some()) {
         let (path, message) = if own {
             ("vs", "needs audit=1, which is the owner's")

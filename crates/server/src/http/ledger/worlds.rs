@@ -101,11 +101,12 @@ fn check_writer_persons(config: &Config, people: &People) -> Result<(), Fault> {
             Err(Fault::new(Code::ConfigInvalid, path, message))
         };
         if !seen.insert(name.as_str().to_ascii_lowercase()) {
-            return refuse("is there already, perhaps in another spelling");
+            return refuse("is in the list already, perhaps in another spelling");
         }
+        // The world's own voice is no person, and a writer may have it.
         if name.as_str() != WORLD && people.resolve(name.as_str(), config.registry).is_err() {
             return refuse(
-                "is nobody who was added to this world: a writer could not write in that name",
+                "is not a person of this world: a writer could not write under this name",
             );
         }
     }

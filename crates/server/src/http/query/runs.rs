@@ -108,7 +108,7 @@ pub struct EventQuery {
     pub limit: usize,
     /// Which page.
     pub direction: EventDirection,
-    /// The types to show; all of them if there is none.
+    /// The types to show; all types if the list is empty.
     pub types: Vec<String>,
     /// The node to show, by its id or alias.
     pub node: Option<String>,
@@ -191,7 +191,7 @@ pub struct RunStreamQuery {
     pub run_id: Option<String>,
     /// The number of the last event that the client has.
     pub since: Option<u64>,
-    /// The types to send; all of them if there is none.
+    /// The types to send; all types if the list is empty.
     pub types: Vec<String>,
 }
 

@@ -12,7 +12,7 @@ use turnkeep_wire::runs as wire;
 
 use super::super::extract::{At, Query};
 use super::super::query::{NoQuery, RunFilterQuery};
-use super::parts::{RequestJson, parse_uuid};
+use super::parts::{AnsweredFrom, RequestJson, parse_uuid};
 use crate::error::ApiError;
 use crate::runs::RunHandle;
 use crate::runs::json;
@@ -29,16 +29,20 @@ pub(crate) async fn list(
     let mut approvals = Vec::new();
     for handle in filtered(&shared, &query)? {
         let run_id = wire::UuidText::of(handle.id());
+        let fixed_programs = handle.programs_with_fixed_args();
         handle.read_live(|run| {
             approvals.extend(run.approvals.values().map(|approval| {
                 let row = wire::ApprovalOfRun {
                     run_id: run_id.clone(),
                     approval: json::approval_view(approval),
+                    can_edit: Some(decide::takes_changed_args(run, approval, &fixed_programs)),
+                    scopes: Some(json::scopes_of(approval)),
                 };
                 (approval.created_at, row)
             }));
         });
     }
+    // Over all runs, the one that has waited longest first.
     approvals.sort_by_key(|(created_at, _)| *created_at);
     let approvals = approvals.into_iter().map(|(_, row)| row).collect();
     Ok(Json(wire::ApprovalList { approvals }))
@@ -63,12 +67,13 @@ pub(crate) async fn resolve(
     State(shared): State<Arc<Shared>>,
     Query(NoQuery): Query<NoQuery>,
     At(id): At<String>,
+    AnsweredFrom(by): AnsweredFrom,
     request: RequestJson,
 ) -> Result<Json<wire::ApprovalResolvedAnswer>, ApiError> {
     let id: ApprovalId = parse_uuid(&id, "approval")?;
     let body: wire::ResolveApproval = request.read()?;
     let interrupt = body.interrupt;
-    let resolution = json::resolution_of(body);
+    let resolution = json::resolution_of(body, by);
     let handle = find_by_approval(&shared, id)?;
     let answer = resolution.clone();
     let fixed_programs = handle.programs_with_fixed_args();

@@ -19,9 +19,9 @@ use turnkeep_wire::ErrorCode;
 use turnkeep_wire::runs as wire;
 
 use super::super::body::{ChannelBody, next_chunk};
-use super::super::extract::Query;
+use super::super::extract::{Query, read_idempotency_key};
 use super::super::query::{ImportQuery, NoQuery};
-use super::parts::{RequestJson, RunAt, Viewer, read_key};
+use super::parts::{RequestJson, RunAt, Viewer};
 use crate::error::ApiError;
 use crate::runs::RunHandle;
 use crate::runs::archive::{self, ArchiveError, ForkRequest, ImportRequest};
@@ -131,7 +131,8 @@ pub(crate) async fn import(
     Query(query): Query<ImportQuery>,
     request: Request,
 ) -> Result<(StatusCode, Json<wire::RunAnswer>), ApiError> {
-    let key = read_key(&request)?;
+    let key = read_idempotency_key(&request)?;
+    // The hash of the file stands for its bytes, which are not kept in memory.
     let target = format!("{} {}\n", request.method(), request.uri());
     let upload = receive_file(&shared, request).await?;
     let fingerprint = BlobHash::of(&[target.as_bytes(), upload.hash.as_bytes()].concat());
@@ -166,6 +167,7 @@ async fn receive_file(shared: &Arc<Shared>, request: Request) -> Result<Upload, 
         hasher.update(&chunk);
         file.write_all(&chunk).await.map_err(ApiError::internal)?;
     }
+    // Tokio's file writes in the background. Without the flush the last error would be lost.
     file.flush().await.map_err(ApiError::internal)?;
     Ok(Upload {
         file: file.into_std().await,

@@ -18,7 +18,8 @@ use crate::error::ApiError;
 use crate::runs::json;
 use crate::runs::{Decided, RunHandle};
 
-/// Connects two nodes. The same edge again is the one that exists.
+/// Connects two nodes. The same edge again is the one that exists, with the label, the direction and the
+/// gate that the request names.
 #[utoipa::path(post, path = "/api/runs/{run_id}/edges", tag = "edges", params(("run_id" = String, Path)),
     request_body = wire::CreateEdge,
     responses((status = 201, description = "The edge", body = wire::EdgeAnswer),
@@ -49,6 +50,7 @@ pub(crate) async fn create(
             made: Some(MadeId::Edge(id)),
         } => Connected {
             id,
+            // The status of the first answer, not that of the state now, in which the edge exists.
             is_new: was_created(&handle, seq).await?,
         },
         Decided::Before { .. } => return Err(key_reused()),

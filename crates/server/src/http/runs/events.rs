@@ -63,7 +63,7 @@ pub(crate) async fn page(
 
 /// Which events belong on a page.
 struct Filter {
-    /// All types if there is none.
+    /// All types if the list is empty.
     types: Vec<String>,
     node: Option<NodeId>,
 }
@@ -210,6 +210,7 @@ impl Scan {
             admitted.reverse();
         }
         for event in admitted {
+            // The event that does not fit is the first one of the next page.
             if self.found.len() == self.limit || !self.try_add(handle, event)? {
                 self.is_full = true;
                 self.leave_from(event.seq);

@@ -33,6 +33,7 @@ pub(crate) fn routes() -> OpenApiRouter<Arc<Shared>> {
     OpenApiRouter::new()
         .routes(routes!(run_list::list, run_list::create))
         .routes(routes!(run_list::show, run_list::change, run_list::delete))
+        .routes(routes!(run_list::dismiss))
         .routes(routes!(archive::fork))
         .routes(routes!(archive::export))
         .routes(routes!(archive::import))

@@ -91,7 +91,7 @@ pub(crate) async fn change(
     let change = move |run: &Run, around: Surroundings<'_>| {
         let node = run.live.node(id).ok_or(Rejection::NodeGone(id))?;
         let settings = json::change_node_settings(body.clone(), &node.settings)?;
-        runs.check_node(&settings)?;
+        runs.check_change(&node.settings, &settings)?;
         Ok(decide::change_node(run, around, id, settings)?)
     };
     at.handle.decide_request(request.key(), change).await?;

@@ -1,30 +1,31 @@
 //! The parts of requests: the run and the node that a path names, the JSON body, and the
 //! idempotency key.
 
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use axum::extract::{FromRequest, FromRequestParts, Path, Request};
+use axum::http::header::{AUTHORIZATION, ORIGIN, USER_AGENT};
 use axum::http::request::Parts;
 use serde_json::Value;
 use turnkeep_runtime::Run;
 use turnkeep_runtime::fact::RequestKey;
 use turnkeep_runtime::ids::{NodeId, RunId};
 use turnkeep_runtime::rejection::Rejection;
+use turnkeep_runtime::words::ResolvedBy;
 use turnkeep_types::BlobHash;
-use turnkeep_wire::{ErrorCode, ErrorReason};
+use turnkeep_wire::{CLI_USER_AGENT, ErrorCode, ErrorReason};
 
-use super::super::extract::{bad_path, body_within, check_escapes, parse_json};
+use super::super::extract::{
+    bad_path, body_within, check_escapes, parse_json, read_idempotency_key,
+};
 use crate::error::ApiError;
 use crate::runs::json::{self, BodyError, RequestBody, RunPlace};
 use crate::runs::{RunError, RunHandle};
 use crate::shared::Shared;
 
-/// The header with a request's idempotency key.
-const IDEMPOTENCY_KEY: &str = "idempotency-key";
-/// The longest key.
-const KEY_BYTES_MAX: usize = 256;
 /// The longest body: the longest message with every character escaped, and some room.
 const BODY_BYTES_MAX: usize = 8 << 20;
 
@@ -112,6 +113,27 @@ fn find_run(
     Ok(shared.runs.get(id)?)
 }
 
+/// Where the owner answers an approval. Every caller of `/api` is the owner, so this only helps a
+/// person to remember; nothing is allowed or refused by it.
+pub(super) struct AnsweredFrom(pub(super) ResolvedBy);
+
+impl<S: Sync> FromRequestParts<S> for AnsweredFrom {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let headers = &parts.headers;
+        // A page of the UI has a cookie instead of a token, and browsers name its origin.
+        let is_page = headers.contains_key(ORIGIN) && !headers.contains_key(AUTHORIZATION);
+        let program = headers.get(USER_AGENT).and_then(|name| name.to_str().ok());
+        let is_cli = program.is_some_and(|name| name.starts_with(CLI_USER_AGENT));
+        Ok(Self(match (is_page, is_cli) {
+            (true, _) => ResolvedBy::Web,
+            (false, true) => ResolvedBy::CommandLine,
+            (false, false) => ResolvedBy::Api,
+        }))
+    }
+}
+
 /// A request's JSON with its idempotency key. A request without a body has an empty object.
 pub(super) struct RequestJson {
     document: Value,
@@ -123,7 +145,8 @@ impl FromRequest<Arc<Shared>> for RequestJson {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, shared: &Arc<Shared>) -> Result<Self, ApiError> {
-        let key = read_key(&request)?;
+        let key = read_idempotency_key(&request)?;
+        // The same body on another route is another request, so the route is part of the fingerprint.
         let target = format!("{} {}\n", request.method(), request.uri().path());
         let bytes = body_within(request, shared, BODY_BYTES_MAX).await?;
         let fingerprint = BlobHash::of(&[target.as_bytes(), &bytes].concat());
@@ -138,19 +161,6 @@ impl FromRequest<Arc<Shared>> for RequestJson {
             fingerprint,
         })
     }
-}
-
-pub(super) fn read_key(request: &Request) -> Result<Option<String>, ApiError> {
-    let Some(value) = request.headers().get(IDEMPOTENCY_KEY) else {
-        return Ok(None);
-    };
-    let text = value.to_str().unwrap_or_default();
-    if text.is_empty() || text.len() > KEY_BYTES_MAX {
-        let message =
-            format!("`Idempotency-Key` must have 1 to {KEY_BYTES_MAX} visible ASCII characters");
-        return Err(ApiError::bad_request(message));
-    }
-    Ok(Some(text.to_owned()))
 }
 
 impl RequestJson {
@@ -199,6 +209,9 @@ impl From<RunError> for ApiError {
             RunError::CannotAsk(refused) => Self::new(ErrorCode::Unprocessable, message)
                 .with("path", "permissions.cliPermissionsMode")
                 .with("program", refused.program),
+            RunError::UnknownProgram(unknown) => Self::bad_request(message)
+                .with("path", "providerName")
+                .with("programs", unknown.known),
             RunError::UnknownRun(id) => Self::not_found(message).with("runId", id.to_string()),
             RunError::KeyReused => {
                 Self::new(ErrorCode::Conflict, message).with_reason(ErrorReason::KeyReused)

@@ -90,6 +90,21 @@ pub(crate) async fn change(
     Ok(Json(wire::RunAnswer { run }))
 }
 
+/// Takes the end of a run off the list of what waits for a person. The run stays as it is.
+#[utoipa::path(post, path = "/api/runs/{run_id}/dismiss", tag = "runs", params(("run_id" = String, Path)),
+    responses((status = 200, description = "The run as it is now", body = wire::RunAnswer)))]
+pub(crate) async fn dismiss(
+    Query(NoQuery): Query<NoQuery>,
+    RunAt(handle): RunAt,
+    request: RequestJson,
+) -> Result<Json<wire::RunAnswer>, ApiError> {
+    handle
+        .decide_once(request.key(), decide::dismiss_end)
+        .await?;
+    let run = view_of(&handle);
+    Ok(Json(wire::RunAnswer { run }))
+}
+
 /// Deletes a run. Its programs end and its files go; its records stay in the log.
 #[utoipa::path(delete, path = "/api/runs/{run_id}", tag = "runs", params(("run_id" = String, Path)),
     responses((status = 200, description = "The run is gone", body = wire::RunGone)))]

@@ -186,7 +186,7 @@ type Ended = Option<Close>;
 /// One socket.
 struct EventSocket {
     socket: WebSocket,
-    /// The types of events to send; all of them if there is none.
+    /// The types of events to send; all types if the list is empty.
     types: Vec<String>,
     /// When the next ping is due, however busy the run is.
     ping_at: Instant,
@@ -338,6 +338,7 @@ impl EventSocket {
                 .read_events(position.next, READ_EVENTS)
                 .await;
             let events = read.map_err(|_| Some(Close::BROKEN))?;
+            // The log has fewer events than the run has announced. Going on would leave a gap.
             if events.is_empty() {
                 return Err(Some(Close::BROKEN));
             }
@@ -355,6 +356,7 @@ impl EventSocket {
                 self.ping().await?;
             }
         }
+        // With nothing left to send, the client has caught up and begins anew.
         self.has_stalled &= others != Some(Backlog::default());
         Ok(())
     }

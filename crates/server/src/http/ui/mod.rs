@@ -135,6 +135,7 @@ async fn file(files: &UiFiles, path: &str, headers: &HeaderMap) -> Option<Respon
             && let Some(bytes) = files.read(&format!("{path}{end}")).await
         {
             let mut response = respond(path, bytes, headers);
+            // An answer that the file has not changed has no content, and so no coding.
             if response.status() == StatusCode::OK {
                 let coding = HeaderValue::from_static(coding);
                 response.headers_mut().insert(CONTENT_ENCODING, coding);

@@ -78,6 +78,7 @@ impl WorldHandle {
         }
         self.commit(&mut self.lock_for_writing().await, facts)
             .await?;
+        // Counted only when it is recorded.
         if let Some(carried) = new.carried {
             self.services.rehydrations.add(carried);
         }
@@ -85,7 +86,7 @@ impl WorldHandle {
     }
 }
 
-/// The running process, or a new one if there is none that serves the assignment.
+/// Returns the running process if it can serve the assignment, else starts a new one.
 async fn ready_process<'a>(
     slot: &'a mut Option<WriterProcess>,
     assignment: &WriterAssignment,

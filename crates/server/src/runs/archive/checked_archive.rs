@@ -56,6 +56,7 @@ impl<R: Read + Seek> CheckedArchive<R> {
             blobs: blobs.collect(),
             artifacts: Vec::new(),
         };
+        // The events first: they name the artifacts and the nodes of the transcripts.
         let nodes = archive.check_events()?;
         archive.check_artifacts()?;
         archive.check_transcripts(&nodes)?;

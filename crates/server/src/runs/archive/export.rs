@@ -172,7 +172,8 @@ impl Export<'_> {
             self.for_each_record(cut, |zip, record| {
                 match decode_item(&record.declared, &record.payload) {
                     Ok(item) => writeln!(zip, "{}", transcript_lines::to_json(&item)),
-                    // A type of a later version: its record is there, but nobody here can show it.
+                    // A later version wrote this type. The archive has the record; this version
+                    // cannot render it as a line.
                     Err(_) => Ok(()),
                 }
             })?;
@@ -287,6 +288,7 @@ impl Export<'_> {
         });
         self.zip.begin(layout::PAGE)?;
         let title = self.handle.read_live(|run| run.settings.title.clone());
+        // A new id is random enough: no text of an agent can contain the nonce of its own page.
         let nonce = self
             .handle
             .services

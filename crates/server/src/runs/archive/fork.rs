@@ -111,6 +111,7 @@ fn plan_fork(store: &Store, cut: &RunCut, seq: u64) -> Result<ForkPlan, ArchiveE
     }
     let end = find_decision_end(store, cut, seq)?;
     let end = end.ok_or(ArchiveError::SeqBeforeStart { seq })?;
+    // The first event is the turn at depth 0.
     let depth = u32::try_from(end - 1).unwrap_or(u32::MAX);
     let last = store.range(cut.events, depth, 1)?;
     let base = last.first().map(|turn| turn.id);
@@ -133,6 +134,7 @@ fn find_decision_end(store: &Store, cut: &RunCut, seq: u64) -> Result<Option<u64
         let event = run_log::read_events(store, cut.events, seq, 1)?;
         Ok::<_, ArchiveError>(event.first().map(|event| event.at))
     };
+    // Backwards, until an event has another time than the one behind it: there a decision ends.
     let mut seq = seq;
     let mut after = if seq < cut.last_seq {
         time_of(seq + 1)?

@@ -63,6 +63,7 @@ async fn import_to_end(
         let checked = services.run_blocking(move || run_directory::check(&cwd));
         checked.await?.map_err(ArchiveError::BadDirectory)?;
     }
+    // Before the lock: checking a large archive takes long, and other creations must not wait for it.
     let check = move || CheckedArchive::open(BufReader::new(file));
     let archive = services.run_blocking(check).await??;
     let _creating = runs.creating.lock().await;
@@ -190,7 +191,8 @@ impl<'a> BlobWriter<'a> {
         }
         let reply = self.reply.clone();
         let answer = move |outcome: Result<_, Refusal>| {
-            // The channel has room for all that wait. Nobody waits after an error.
+            // The channel has space for every submitted blob, so it is never full. It is closed if
+            // an error has ended the import, and then the reply does not matter.
             reply.try_send(outcome.map(drop)).ok();
         };
         if self

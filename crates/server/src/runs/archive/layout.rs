@@ -225,6 +225,7 @@ fn read_record(content: &mut impl Read) -> Option<Record> {
     let bytes = u32::from_le_bytes(read_array(content)?);
     let payload = read_bytes(
         content,
+        // A forged length must not take the memory of the server.
         Some(bytes).filter(|bytes| *bytes <= RECORD_BYTES_MAX)?,
     )?;
     Some(Record {

@@ -83,6 +83,7 @@ impl NewCopy {
             Ok(decide::settle_copy(run, around, &copy))
         };
         new.handle.decide_once(key.clone(), settle).await?;
+        // The label makes it a run: a start of the server finds it from now on, complete.
         let labels = Labels::from([
             (RUN_LABEL.to_owned(), id.to_string()),
             (COPIED_LABEL.to_owned(), copied.to_string()),

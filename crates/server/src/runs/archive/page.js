@@ -9,11 +9,16 @@ const events = readLines('events');
 const patches = new Map(readLines('patches').map((patch) => [patch.id, patch]));
 const isCut = read('cut') === 'true';
 
+// Characters that hide or turn round what stands beside them, and the escapes of terminals, get a visible form.
+const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e0fff}]/gu;
+const codeOf = (letter) => letter.codePointAt(0).toString(16).toUpperCase().padStart(4, '0');
+const visible = (text) => String(text).replace(/\r\n/g, '\n').replace(HIDDEN, (letter) => `⟨U+${codeOf(letter)}⟩`);
+
 // Makes an element. A text becomes its content, never its markup.
 function make(tag, options = {}, children = []) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(options)) {
-    if (name === 'text') element.textContent = value;
+    if (name === 'text') element.textContent = visible(value);
     else if (name === 'tint') element.style.setProperty('--tint', value);
     else if (name === 'onclick' || name === 'oninput') element[name] = value;
     else element.setAttribute(name, value);
@@ -125,9 +130,11 @@ function showApproval(event) {
   return note(`Asked for approval: ${event.context || event.tool.name}`);
 }
 
+const places = { web: ' in the web UI', 'command-line': ' on the command line', api: ' over the API', daemon: ' by Turnkeep itself' };
+
 function showResolution(event) {
-  const { status, reason } = event.resolution;
-  return note(`Answer: ${status}${reason ? ` (${reason})` : ''}`);
+  const { status, reason, by } = event.resolution;
+  return note(`Answer: ${status}${places[by] || ''}${reason ? ` (${reason})` : ''}`);
 }
 
 const endings = {

@@ -2,8 +2,8 @@
 //!
 //! Everything that an agent said is data in the page. It stands as JSON in elements that browsers do
 //! not run, with every `<` written as an escape, so that no text can end its element. The script
-//! shows it as text and never as markup. The page's policy allows this one script and style, by a
-//! number that nobody can guess, and no request at all.
+//! shows it as text and never as markup. The page's content security policy allows this one script
+//! and style, by a random nonce, and no network request.
 
 use std::io::{self, Write};
 

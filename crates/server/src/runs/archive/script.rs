@@ -17,7 +17,7 @@
 //! ```
 //!
 //! Tools of a program are shown and not run again; the turn's diff brings its changes. Tools of the
-//! daemon are called again, so handoffs, spawned nodes and completions happen again. Ids differ in
+//! server are called again, so handoffs, spawned nodes and completions happen again. Ids differ in
 //! the new run, so nodes are named by their aliases.
 
 use std::collections::BTreeMap;
@@ -61,6 +61,7 @@ pub(crate) async fn record_script(handle: &Arc<RunHandle>) -> Result<String, Arc
                 break;
             };
             seq = last.seq + 1;
+            // A page may reach beyond the cut, because the run goes on meanwhile.
             for event in events.iter().filter(|event| event.seq <= cut.last_seq) {
                 recorder.add(store, event)?;
             }
@@ -120,7 +121,7 @@ struct RecordedTool {
 }
 
 impl RecordedTool {
-    /// The daemon's own tools have no id of a program.
+    /// The server's own tools have no id of a program.
     fn is_own(&self) -> bool {
         self.call.provider_id.is_none()
     }
@@ -150,6 +151,7 @@ impl Recorder {
                 self.add_patch(store, event, artifact)?;
             }
             Fact::TurnStepped(step) => self.add_step(event, step),
+            // The node tries its turn again, so the script must report the provider as unavailable.
             Fact::NodeChanged {
                 change: NodeChange::Parked { .. },
                 ..
@@ -207,6 +209,8 @@ impl Recorder {
             | TurnStep::ToolPending
             | TurnStep::AwaitingApproval => {}
             TurnStep::Completed { .. } => self.end(event, RecordedEnd::Completed),
+            // The runtime's own words: nothing else in the event tells a rate limit from a person's
+            // interrupt.
             TurnStep::Interrupted { detail, .. } if detail == "rate limited" => {
                 self.end(event, RecordedEnd::RateLimited);
             }

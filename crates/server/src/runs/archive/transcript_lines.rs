@@ -91,7 +91,7 @@ fn add_content(fields: &mut Fields, item: &TranscriptItem) {
     };
 }
 
-/// Arguments are JSON as text; a text that is none stays as it is.
+/// Parses arguments, which are JSON as text. A text that is not JSON becomes a string.
 fn parse_or_text(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }

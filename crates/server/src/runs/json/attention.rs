@@ -29,7 +29,7 @@ pub(crate) fn attention_items(run: &Run) -> Vec<wire::AttentionItem> {
 fn conflict_of(run: &Run, node: &Node) -> Option<wire::AttentionItem> {
     let turn = node.last_turn.as_ref()?.id;
     let conflicts = run.archive.conflicts_of_turn(turn)?;
-    let is_settled = run.live.status == RunStatus::Completed;
+    let is_settled = run.live.status == RunStatus::Completed || run.live.is_end_seen;
     (!is_settled).then(|| wire::AttentionItem {
         target: format!("turn:{turn}"),
         kind: wire::AttentionKind::Conflict,
@@ -38,6 +38,8 @@ fn conflict_of(run: &Run, node: &Node) -> Option<wire::AttentionItem> {
         summary: describe_conflicts(run, node, conflicts),
         actions: vec![Action::Revert, Action::Chat],
         node_id: Some(UuidText::of(node.id)),
+        node_label: Some(node.settings.label.clone()),
+        node_alias: node.settings.alias.clone(),
     })
 }
 
@@ -64,6 +66,7 @@ fn describe_conflicts(run: &Run, node: &Node, conflicts: &TurnConflicts) -> Stri
 }
 
 fn item_view(run: &LiveRun, item: attention::AttentionItem) -> wire::AttentionItem {
+    let settings = item.node.and_then(|id| Some(&run.node(id)?.settings));
     wire::AttentionItem {
         target: target_of(run, &item),
         kind: kind_of(&item.kind),
@@ -72,6 +75,8 @@ fn item_view(run: &LiveRun, item: attention::AttentionItem) -> wire::AttentionIt
         summary: item.summary,
         actions: actions_for(run, &item.kind),
         node_id: item.node.map(UuidText::of),
+        node_label: settings.map(|settings| settings.label.clone()),
+        node_alias: settings.and_then(|settings| settings.alias.clone()),
     }
 }
 
@@ -121,9 +126,9 @@ fn actions_for(run: &LiveRun, kind: &AttentionKind) -> Vec<Action> {
         AttentionKind::Budget(_) => &[Action::ChangeBudget],
         // A failed run has nothing that is ready to apply.
         AttentionKind::Finished if run.status == RunStatus::Failed => {
-            &[Action::Resume, Action::Chat]
+            &[Action::Resume, Action::Chat, Action::Dismiss]
         }
-        AttentionKind::Finished => &[Action::Apply, Action::Chat],
+        AttentionKind::Finished => &[Action::Apply, Action::Chat, Action::Dismiss],
     };
     actions.to_vec()
 }

@@ -44,8 +44,8 @@ fn body_of(place: RunPlace<'_>, event: &Event) -> EventBody {
             rule_added: Some(snapshot::rule_view(rule)),
             rule_deleted: None,
         },
-        // The snapshot does not have requests, so only the time changes.
-        Fact::RequestNoted => run_patch(patch::touched_run(event.at)),
+        // The snapshot has neither, so only the time changes.
+        Fact::RequestNoted | Fact::EndSeen => run_patch(patch::touched_run(event.at)),
         Fact::RuleDeleted(rule) => EventBody::RunPatch {
             patch: patch::touched_run(event.at),
             rule_added: None,
@@ -88,7 +88,7 @@ fn body_of(place: RunPlace<'_>, event: &Event) -> EventBody {
         Fact::NodeDeleted { dropped } => EventBody::NodeDeleted {
             dropped: input_ids(dropped),
         },
-        Fact::EdgeCreated(edge) => EventBody::EdgeCreated {
+        Fact::EdgeCreated(edge) | Fact::EdgeChanged(edge) => EventBody::EdgeCreated {
             edge: snapshot::edge_view(edge),
         },
         Fact::EdgeDeleted(edge) => EventBody::EdgeDeleted {

@@ -48,7 +48,7 @@ pub(crate) use request::{
 };
 pub(crate) use snapshot::{
     ConnectionViews, approval_view, artifact_view, capabilities_view, edge_view, node_view,
-    resolution_view, rule_view, run_summary, run_view,
+    resolution_view, rule_view, run_summary, run_view, scopes_of,
 };
 pub(crate) use tool_call::{NewNodeKind, read_tool_call, spawned_role};
 pub(crate) use why::why_graph;

@@ -29,11 +29,14 @@ impl From<Rejection> for ApiError {
                 let earlier = serde_json::to_value(resolution_view(&resolution));
                 error(ErrorCode::Conflict).with("resolution", earlier.unwrap_or_default())
             }
-            Rejection::NoModifiedArgs => error(ErrorCode::BadRequest).with("path", "modifiedArgs"),
+            Rejection::NoModifiedArgs | Rejection::UnusedModifiedArgs => {
+                error(ErrorCode::BadRequest).with("path", "modifiedArgs")
+            }
+            Rejection::NoAnswer => error(ErrorCode::BadRequest).with("path", "modifiedArgs.answer"),
             Rejection::CannotModify(program) => {
                 error(ErrorCode::Unprocessable).with("program", program)
             }
-            Rejection::NoRulePossible { .. } => {
+            Rejection::NoRulePossible { .. } | Rejection::ChainedCommand => {
                 error(ErrorCode::Unprocessable).with("path", "scope")
             }
             Rejection::IllegalMove { from, to } => error(ErrorCode::Conflict)
@@ -76,6 +79,7 @@ impl From<Rejection> for ApiError {
             | Rejection::PromptSent
             | Rejection::NothingToRetry
             | Rejection::NotVerifying
+            | Rejection::NotEnded
             | Rejection::NoPermissionAsked
             | Rejection::CannotVerify(_) => error(ErrorCode::Conflict),
         }

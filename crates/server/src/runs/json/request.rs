@@ -9,7 +9,8 @@ use turnkeep_runtime::node::{Capabilities, NodeSettings, Permissions, Position};
 use turnkeep_runtime::run::{RunLimits, RunSettings};
 use turnkeep_runtime::usage::Budget;
 use turnkeep_runtime::words::{
-    EdgeKind, Expectation, GlobalMode, Mode, Provider, RunStatus, Scope, Verdict, WakeOn,
+    EdgeKind, Expectation, GlobalMode, Mode, Provider, ResolvedBy, RunStatus, Scope, Verdict,
+    WakeOn,
 };
 use turnkeep_wire::runs as wire;
 
@@ -37,6 +38,7 @@ pub(crate) struct NewRun {
 /// The settings of a new run. The server's configuration has the limits that are left out.
 pub(crate) fn new_run(body: wire::CreateRun, limits: RunLimits) -> Result<NewRun, BodyError> {
     check_title(body.title.as_deref())?;
+    check_text("goal", body.goal.as_deref())?;
     check_commands("verify", &body.verify)?;
     check_commands("setup", &body.setup)?;
     let settings = RunSettings {
@@ -74,6 +76,7 @@ pub(crate) fn change_of_run(body: &wire::ChangeRun, run: &LiveRun) -> Result<Run
 
 fn changed_settings(body: &wire::ChangeRun, run: &LiveRun) -> Result<RunSettings, BodyError> {
     check_title(body.title.as_deref())?;
+    check_text("goal", body.goal.as_ref().and_then(Option::as_deref))?;
     check_commands("verify", body.verify.as_deref().unwrap_or_default())?;
     check_commands("setup", body.setup.as_deref().unwrap_or_default())?;
     let mut settings = (*run.settings).clone();
@@ -116,7 +119,16 @@ pub(crate) fn find_node_id(run: &LiveRun, name: &str) -> Option<NodeId> {
     found.map(|node| node.id)
 }
 
+/// A text that says nothing is a mistake: a caller that wants none leaves it out.
+fn check_text(field: &str, text: Option<&str>) -> Result<(), BodyError> {
+    match text {
+        Some(text) if text.trim().is_empty() => Err(BodyError::at(field, "is empty")),
+        _ => Ok(()),
+    }
+}
+
 fn check_title(title: Option<&str>) -> Result<(), BodyError> {
+    check_text("title", title)?;
     let characters = title.map_or(0, |title| title.chars().count());
     if characters <= TITLE_CHARACTERS_MAX {
         return Ok(());
@@ -148,7 +160,7 @@ fn budget_of(budget: Option<&wire::BudgetRequest>) -> Result<Budget, BodyError> 
     })
 }
 
-/// The budget of a node. One without any limit is none.
+/// The budget of a node; `None` if it sets no limit.
 fn node_budget(budget: Option<&wire::BudgetRequest>) -> Result<Option<Budget>, BodyError> {
     let budget = budget_of(budget)?;
     Ok((budget != Budget::default()).then_some(budget))
@@ -324,7 +336,7 @@ pub(crate) fn edge_request(body: &wire::CreateEdge) -> EdgeRequest<'_> {
         kind: body.kind.map(EdgeKind::from_wire),
         label: body.label.as_deref(),
         bidirectional: body.bidirectional,
-        gate: body.gate.unwrap_or(false),
+        gate: body.gate,
     }
 }
 
@@ -338,12 +350,13 @@ pub(crate) fn chat_of(body: &wire::SendChat) -> Chat<'_> {
 }
 
 /// A decision of a person.
-pub(crate) fn resolution_of(body: wire::ResolveApproval) -> Resolution {
+pub(crate) fn resolution_of(body: wire::ResolveApproval, by: ResolvedBy) -> Resolution {
     Resolution {
         verdict: Verdict::from_wire(body.status),
         modified_args: body.modified_args,
         reason: body.reason,
         scope: body.scope.map_or(Scope::Once, Scope::from_wire),
+        by: Some(by),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use turnkeep_runtime::Run;
 use turnkeep_runtime::approval::{Approval, ApprovalSubject, Resolution, Rule, RuleMatcher};
 use turnkeep_runtime::artifact::{Artifact, DiffSummary, Workspace, WriteConflict};
+use turnkeep_runtime::decide::possible_scopes;
 use turnkeep_runtime::edge::Edge;
 use turnkeep_runtime::ids::{ArtifactId, NodeId, RunId};
 use turnkeep_runtime::input::{Envelope, Message};
@@ -323,6 +324,12 @@ pub(crate) fn approval_view(approval: &Approval) -> wire::ApprovalView {
     }
 }
 
+/// The scopes that a person may give an approval.
+pub(crate) fn scopes_of(approval: &Approval) -> Vec<wire::Scope> {
+    let scopes = possible_scopes(approval).into_iter();
+    scopes.map(SameWord::to_wire).collect()
+}
+
 pub(super) fn approval_kind(approval: &Approval) -> wire::ApprovalKind {
     match approval.subject {
         ApprovalSubject::ProviderTool { .. } | ApprovalSubject::OrchestrationTool(_) => {
@@ -347,6 +354,7 @@ pub(crate) fn resolution_view(resolution: &Resolution) -> wire::ResolutionView {
         scope: resolution.scope.to_wire(),
         modified_args: resolution.modified_args.clone(),
         reason: resolution.reason.clone(),
+        by: resolution.by.map(SameWord::to_wire),
     }
 }
 

@@ -1,4 +1,4 @@
-//! Calls of the daemon's own tools, as an agent writes them.
+//! Calls of the server's own tools, as an agent writes them.
 
 use serde_json::Value;
 use turnkeep_runtime::node::{Node, NodeSettings};

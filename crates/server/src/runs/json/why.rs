@@ -45,6 +45,8 @@ fn wait_view(wait: &Wait, now: Timestamp) -> wire::WaitView {
         paused_reason: None,
         approval_id: None,
         payload_id: None,
+        turn_id: None,
+        detail: None,
         paths: None,
         until: None,
     };
@@ -60,6 +62,11 @@ fn wait_view(wait: &Wait, now: Timestamp) -> wire::WaitView {
         },
         WaitReason::Reply(question) => wire::WaitView {
             payload_id: Some(UuidText::of(question)),
+            ..view
+        },
+        WaitReason::Failure { turn, text } => wire::WaitView {
+            turn_id: Some(UuidText::of(turn)),
+            detail: Some(text.clone()),
             ..view
         },
         WaitReason::Violation(paths) => wire::WaitView {
@@ -93,6 +100,7 @@ fn kind_of(reason: &WaitReason) -> WaitKind {
         WaitReason::Approval(_) => WaitKind::Approval,
         WaitReason::Question(_) => WaitKind::Question,
         WaitReason::Stall => WaitKind::Stall,
+        WaitReason::Failure { .. } => WaitKind::Failure,
         WaitReason::Violation(_) => WaitKind::Violation,
         WaitReason::Reply(_) => WaitKind::Reply,
         WaitReason::Held(hold) => kind_of_hold(hold),

@@ -50,6 +50,7 @@ same_words! {
     MessageRole = MessageRole { User, Assistant, System, }
     ArtifactKind = ArtifactKind { Diff, Prompt, Log, Transcript, ContextPack, Report, }
     Verdict = Verdict { Approved, Denied, Modified, }
+    ResolvedBy = ResolvedBy { Web, CommandLine, Api, Daemon, }
     Scope = Scope { Once, Node, Run, }
     PromptKind = PromptKind { Full, Delta, }
     WorkspaceKind = WorkspaceKind { Shared, Worktree, }
@@ -87,6 +88,7 @@ mod tests {
             MessageRole,
             ArtifactKind,
             Verdict,
+            ResolvedBy,
             Scope,
             PromptKind,
             WorkspaceKind,

@@ -146,7 +146,7 @@ pub(super) struct Deadline {
 
 /// The program of a node.
 enum ProgramState<P> {
-    /// There is none.
+    /// No process runs.
     Absent,
     /// It runs.
     Running {

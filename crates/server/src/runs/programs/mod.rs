@@ -1,11 +1,11 @@
 //! The agent programs of a run: one process for each node that has had a turn.
 //!
-//! A program is started for the first prompt, and again whenever it is gone: nobody ever has to
-//! start one by hand. The parts:
+//! The first prompt starts the program. If the program is gone, the next prompt starts it again, so
+//! no person has to. The parts:
 //!
 //! | file | what it owns |
 //! |---|---|
-//! | `machine` | what a program is told and what it reports, without I/O |
+//! | `machine` | the requests to a program and the reports from it, without I/O |
 //! | `program_task` | the task of a node's program: carries out the steps of the machine |
 //! | `process`, `pipes` | the process and its pipes |
 //! | `own_tools` | calls of the server's own tools, which the server records itself |
@@ -45,7 +45,7 @@ use turnkeep_runtime::tool::ToolCall;
 
 use super::run_handle::RunHandle;
 
-/// What a program is told.
+/// A command to the task of a program.
 #[derive(Debug)]
 pub(super) enum ProgramCommand {
     /// Starts a turn.
@@ -123,6 +123,7 @@ impl Programs {
         let begin = || {
             let (sender, commands) = mpsc::channel(COMMANDS_MAX);
             let ended = CancellationToken::new();
+            // A guard, so that the end is known also if the task panics.
             let guard = ended.clone().drop_guard();
             let task = program_task::run(Arc::clone(handle), node, commands);
             let task = async move {
@@ -139,7 +140,7 @@ impl Programs {
         tell_task(&task.commands, command);
     }
 
-    /// Tells a node's program something. Without a program there is nobody to tell.
+    /// Sends a command to the task of a node's program. Drops it if the node has no program.
     pub(super) fn tell(&self, node: NodeId, command: ProgramCommand) {
         if let Some(task) = self.nodes.get(&node) {
             tell_task(&task.commands, command);

@@ -123,7 +123,7 @@ async fn read_line(
     }
 }
 
-/// Reads the error output until the last process that holds it has ended, or nobody listens.
+/// Reads the error output until the last process that holds it has ended, or the receiver is gone.
 fn read_errors(
     mut errors: std::io::PipeReader,
     lines: &mpsc::Sender<ProgramLine>,
@@ -134,6 +134,7 @@ fn read_errors(
     while let Ok(count @ 1..) = errors.read(&mut piece) {
         hear();
         for byte in piece.iter().take(count) {
+            // A longer line becomes several, so that a program without line breaks takes no memory.
             if *byte != b'\n' && line.len() < ERROR_LINE_BYTES_MAX {
                 line.push(*byte);
                 continue;

@@ -67,6 +67,7 @@ impl ProgramProcess {
             };
             let process = ChildProcess::start(command).map_err(|error| error.to_string())?;
             let parts = process.into_parts();
+            // If the server dies before this line, the guard alone ends the process.
             let record = records.process_records.add(parts.group.id());
             Ok((launch, parts, record))
         };
@@ -147,6 +148,8 @@ impl ProgramProcess {
             group.kill();
             group.wait().await
         };
+        // A process that the program started may hold the pipes open for as long as it lives, so the
+        // last lines get a limited time.
         let give_up_at = *self.ended_at.get_or_insert_with(Instant::now) + LAST_LINES_WITHIN;
         let mut last_lines = Vec::new();
         while let Ok(Some(line)) = timeout_at(give_up_at, lines.recv()).await {

@@ -246,7 +246,7 @@ impl ProgramTask {
         }
     }
 
-    /// Starts the process if there is none, or if it was started with other settings.
+    /// Starts the process unless it runs with the current settings already.
     async fn ensure_process(&mut self, session: Option<String>) -> Vec<Step> {
         let launch = match launch_settings::of_node(&self.handle, self.node).await {
             Ok(launch) => launch,
@@ -310,7 +310,7 @@ impl ProgramTask {
         if self.running_call.is_some() {
             return;
         }
-        // The turn of a call may be over by now, and then nobody wants its result.
+        // Drop the calls of turns that have ended: the program no longer waits for their results.
         let open = self.machine.open_turn();
         self.waiting_calls.retain(|call| Some(call.turn) == open);
         let Some(TurnCall { turn, call }) = self.waiting_calls.pop_front() else {
@@ -371,7 +371,7 @@ impl ProgramTask {
         log_rejection(&self.handle, denied.await);
     }
 
-    /// What is reported of an output; `None` if it is a log line too many.
+    /// The output to report; `None` for a log line beyond the limit.
     fn limit_log(&mut self, output: Output) -> Option<Output> {
         match output {
             Output::Log(line) => self.log_limiter.pass(self.now(), line).map(Output::Log),
@@ -403,6 +403,7 @@ impl ProgramTask {
             end,
             only_waited,
         } = ended;
+        // How many lines were left out belongs to this turn, so it is said before the turn ends.
         if let Some(note) = self.log_limiter.take_note() {
             record_output(&self.handle, self.node, turn, Output::Log(note)).await;
         }
@@ -534,7 +535,8 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
             Err(error @ (RunError::Rejected(_) | RunError::UnknownRun(_))) => {
                 return log_rejection(handle, Err(error));
             }
-            // A patch is a blob of its own, so only the lists of files can make a record too long.
+            // A patch and a reason are blobs of their own, and both are bounded. So only the lists of
+            // files can make a record too long, and once they are short it fits.
             Err(RunError::TooLarge { .. }) if !is_shortened => {
                 is_shortened = true;
                 shorten_lists(&mut end.diff.summary);
@@ -551,7 +553,6 @@ pub(in crate::runs) async fn report_end(handle: &Arc<RunHandle>, end: ProgramEnd
 /// Shortens the lists of files of a diff that does not fit into a record. Some of the files that the node
 /// may not write stay named, because a person decides about them.
 fn shorten_lists(summary: &mut DiffSummary) {
-    const NAMED_MAX: usize = 100;
     summary.summary = format!(
         "{} files; their names are too long to record",
         summary.files_changed.len()
@@ -559,9 +560,23 @@ fn shorten_lists(summary: &mut DiffSummary) {
     // If files are shared, a revert without names takes back those of `files_changed` that `shared` does
     // not name. With a part of `shared`, it would take back shared files, so `files_changed` is empty.
     summary.files_changed.clear();
-    summary.shared.truncate(NAMED_MAX);
-    summary.violations.truncate(NAMED_MAX);
-    summary.conflicts.truncate(NAMED_MAX);
+    keep_named(&mut summary.shared, String::len);
+    keep_named(&mut summary.violations, String::len);
+    keep_named(&mut summary.conflicts, |conflict| conflict.path.len());
+}
+
+/// Keeps the beginning of a list of files: at most so many names, and so many bytes of them. A name with
+/// unusual characters is written with escapes, so it can be much longer than the file system allows.
+fn keep_named<T>(list: &mut Vec<T>, bytes_of: impl Fn(&T) -> usize) {
+    const NAMED_MAX: usize = 100;
+    const NAMED_BYTES_MAX: usize = 256 << 10;
+    let mut bytes = 0;
+    let fits = |item: &&T| {
+        bytes += bytes_of(item);
+        bytes <= NAMED_BYTES_MAX
+    };
+    let kept = list.iter().take(NAMED_MAX).take_while(fits).count();
+    list.truncate(kept);
 }
 
 /// A turn that was ended by a person meanwhile rejects what its program still says.
@@ -573,7 +588,11 @@ fn log_rejection(handle: &RunHandle, result: Result<(), RunError>) {
 
 #[cfg(test)]
 mod tests {
+    use turnkeep_runtime::artifact::WriteConflict;
+    use turnkeep_runtime::ids::Uuid as _;
+
     use super::*;
+    use crate::runs::run_log::RECORD_BYTES_MAX;
 
     #[test]
     fn a_shortened_list_of_files_makes_no_shared_file_look_like_an_own_one() {
@@ -589,5 +608,34 @@ mod tests {
         assert_eq!(summary.files_changed, Vec::<String>::new());
         assert_eq!((summary.shared.len(), summary.violations.len()), (100, 100));
         assert_eq!(summary.head_tree, "tree");
+    }
+
+    #[test]
+    fn a_shortened_list_of_very_long_names_fits_into_a_record() {
+        // The longest name of which each byte needs an escape.
+        let names = || vec![r"\377".repeat(4096); 5000];
+        let conflict = |path: String| WriteConflict {
+            path,
+            node: NodeId::from_bits(1),
+            turn: AgentTurnId::from_bits(2),
+        };
+        let mut summary = DiffSummary {
+            files_changed: names(),
+            shared: names(),
+            violations: names(),
+            conflicts: names().into_iter().map(conflict).collect(),
+            ..DiffSummary::default()
+        };
+        shorten_lists(&mut summary);
+        assert!(
+            !summary.violations.is_empty(),
+            "a person decides about them"
+        );
+        let lists = [&summary.shared, &summary.violations];
+        let names = lists.into_iter().flatten().map(String::len);
+        let conflicts = summary.conflicts.iter();
+        let conflicts = conflicts.map(|conflict| conflict.to_string().len());
+        let bytes: usize = names.chain(conflicts).sum();
+        assert!(bytes < RECORD_BYTES_MAX / 2, "{bytes}");
     }
 }

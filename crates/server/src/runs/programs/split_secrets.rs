@@ -62,6 +62,8 @@ fn join_fields(content: &[u8], fields: &FieldHasher) -> FieldTexts {
 
 /// The lines with the pieces of the masked texts in them.
 fn cut_fields(content: &[u8], fields: &FieldHasher, masked: &FieldTexts) -> Vec<u8> {
+    // What is left of each text. The lines are read in the order in which their texts were joined,
+    // so the next piece of a field is the head of its rest.
     let mut rests: HashMap<u64, &str> = masked
         .iter()
         .map(|(field, text)| (*field, text.as_str()))

@@ -24,7 +24,7 @@ pub(super) struct ProgramTurn {
     pub(super) unsent: Option<Request>,
     pub(super) deltas: DeltaCoalescer,
     pub(super) progress: WaitingProgress,
-    /// Proposed tools that nobody has asked permission for yet.
+    /// Proposed tools for which the program has not asked permission yet.
     pub(super) unstarted_tools: Vec<String>,
     /// The calls of the server's own tools, by the program's ids. They are reported when they are
     /// done, and only if the server has not recorded them itself.

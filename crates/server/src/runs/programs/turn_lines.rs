@@ -79,7 +79,8 @@ impl TurnLines {
             self.beginning.extend_from_slice(line);
             self.beginning.push(b'\n');
         } else if bytes > PART_BYTES_MAX {
-            // What is behind a gap must not be mistaken for what is before it.
+            // The line does not fit, which makes a gap here. The file can mark one gap only, so the
+            // end begins again behind this one.
             self.drop_from_end(usize::MAX);
             self.count_dropped(bytes);
         } else {

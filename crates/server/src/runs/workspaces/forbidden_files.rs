@@ -22,6 +22,8 @@ pub(super) struct ScopedWorktree<'a> {
     /// The tree before the turn.
     pub(super) base: &'a TreeName,
     pub(super) scope: WriteScope,
+    /// The files that requests of a person wrote during the turn. They are not the node's.
+    pub(super) person_writes: &'a dyn Fn() -> BTreeSet<TreePath>,
 }
 
 /// The tree after a turn, and how it differs from the tree before.
@@ -31,7 +33,7 @@ pub(super) struct EndTree {
     pub(super) diff: Diff,
 }
 
-/// What is left of a turn after its forbidden files were restored.
+/// A turn's changes after its forbidden files were restored.
 #[derive(Debug)]
 pub(super) struct RestoredTurn {
     pub(super) end: EndTree,
@@ -48,7 +50,7 @@ impl ScopedWorktree<'_> {
     ) -> Result<RestoredTurn, String> {
         let mut violations = BTreeSet::new();
         for _ in 0..RESTORES_MAX {
-            let forbidden = forbidden_paths(self.scope, &end.diff);
+            let forbidden = self.forbidden_paths(&end.diff);
             if forbidden.is_empty() {
                 return Ok(RestoredTurn { end, violations });
             }
@@ -57,7 +59,7 @@ impl ScopedWorktree<'_> {
                 .restore(&end.head, forbidden, &snapshot)
                 .map_err(|error| error.to_string())?;
         }
-        let left = forbidden_paths(self.scope, &end.diff);
+        let left = self.forbidden_paths(&end.diff);
         if left.is_empty() {
             return Ok(RestoredTurn { end, violations });
         }
@@ -66,6 +68,13 @@ impl ScopedWorktree<'_> {
             "files that the agent may not write change while they are restored: {}",
             left.join(", ")
         ))
+    }
+
+    /// The files that the node changed and may not write.
+    fn forbidden_paths(&self, diff: &Diff) -> BTreeSet<TreePath> {
+        let by_person = (self.person_writes)();
+        let forbidden = forbidden_paths(self.scope, diff).into_iter();
+        forbidden.filter(|path| !by_person.contains(path)).collect()
     }
 
     fn restore(
@@ -145,6 +154,7 @@ mod tests {
                 directory: &self.directory,
                 base: &self.base,
                 scope: WriteScope::DocumentsOnly,
+                person_writes: &BTreeSet::new,
             }
         }
 
@@ -171,6 +181,22 @@ mod tests {
         assert_eq!(scene.source(), "as it was");
         assert_eq!(restored.end.head, scene.base);
         assert_eq!(restored.violations.len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_a_person_took_back_meanwhile_stays_as_it_is() {
+        let scene = Scene::new();
+        write(scene.files.path(), "taken back");
+        let by_person = || [TreePath::new("main.c").unwrap()].into();
+        let worktree = ScopedWorktree {
+            person_writes: &by_person,
+            ..scene.worktree()
+        };
+        let restored = worktree
+            .restore_forbidden(scene.end(), || Ok(scene.snapshot()))
+            .unwrap();
+        assert_eq!(scene.source(), "taken back");
+        assert_eq!(restored.violations, BTreeSet::new());
     }
 
     #[test]

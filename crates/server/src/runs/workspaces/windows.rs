@@ -13,7 +13,7 @@
 //! Windows are in memory only: after a restart no turn is open.
 
 use std::collections::{BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use turnkeep_runtime::ids::{AgentTurnId, NodeId};
 use turnkeep_runtime::words::WorkspaceKind;
@@ -38,7 +38,13 @@ pub(super) struct DirectoryWindow {
     pub(super) kind: WorkspaceKind,
     pub(super) scope: WriteScope,
     pub(super) window: TurnWindow,
+    /// The files that requests of a person wrote meanwhile: those of a revert or an apply.
+    written_by_person: BTreeSet<TreePath>,
 }
+
+/// What a request of a person added to open windows.
+#[derive(Debug, Default)]
+pub(in crate::runs) struct PersonWrites(Vec<(AgentTurnId, BTreeSet<TreePath>)>);
 
 /// A turn beside another one.
 #[derive(Debug, Clone)]
@@ -84,6 +90,7 @@ impl TurnWindows {
             kind: new.kind,
             scope: new.scope,
             window,
+            written_by_person: BTreeSet::new(),
         };
         self.windows.insert(turn, window);
     }
@@ -99,6 +106,43 @@ impl TurnWindows {
 
     pub(super) fn find(&self, turn: AgentTurnId) -> Option<DirectoryWindow> {
         self.windows.get(&turn).cloned()
+    }
+
+    /// Notes that a request of a person is about to write files of a directory. Before it writes them: a
+    /// turn may end in between, and must not take them for its own.
+    pub(super) fn note_person_writes(
+        &mut self,
+        directory: &Path,
+        paths: &BTreeSet<TreePath>,
+    ) -> PersonWrites {
+        let mut noted = Vec::new();
+        for (turn, window) in &mut self.windows {
+            if window.window.closed.is_some() || window.directory != directory {
+                continue;
+            }
+            let known = &mut window.written_by_person;
+            let new: BTreeSet<TreePath> = paths.difference(known).cloned().collect();
+            known.extend(new.iter().cloned());
+            noted.push((*turn, new));
+        }
+        PersonWrites(noted)
+    }
+
+    /// Takes a note back, because the request wrote nothing.
+    pub(super) fn forget_person_writes(&mut self, noted: PersonWrites) {
+        for (turn, paths) in noted.0 {
+            if let Some(window) = self.windows.get_mut(&turn) {
+                window
+                    .written_by_person
+                    .retain(|path| !paths.contains(path));
+            }
+        }
+    }
+
+    /// The files that requests of a person wrote during a turn.
+    pub(super) fn person_writes(&self, turn: AgentTurnId) -> BTreeSet<TreePath> {
+        let window = self.windows.get(&turn);
+        window.map_or_else(BTreeSet::new, |window| window.written_by_person.clone())
     }
 
     /// The other turns in the directory of a turn.
@@ -192,6 +236,30 @@ mod tests {
             windows.find(first).is_none(),
             "no turn can meet it any more"
         );
+    }
+
+    #[test]
+    fn what_a_person_writes_counts_for_the_open_turns_of_that_directory_only() {
+        let mut windows = TurnWindows::default();
+        let turns = [1, 2, 3].map(AgentTurnId::from_bits);
+        open(&mut windows, 1);
+        open(&mut windows, 2);
+        open(&mut windows, 3);
+        // The first one stays for the others, but what comes now is not its work anyway.
+        windows.close(turns[0], ClosingWindow::default());
+        windows.windows.get_mut(&turns[2]).unwrap().directory = PathBuf::from("/elsewhere");
+        let paths = |names: &[&str]| -> BTreeSet<TreePath> {
+            names.iter().map(|name| name.parse().unwrap()).collect()
+        };
+        let place = Path::new("/work");
+        drop(windows.note_person_writes(place, &paths(&["a"])));
+        let failed = windows.note_person_writes(place, &paths(&["a", "b"]));
+        assert_eq!(windows.person_writes(turns[1]), paths(&["a", "b"]));
+        // A request that wrote nothing takes back what it has added, and no more.
+        windows.forget_person_writes(failed);
+        assert_eq!(windows.person_writes(turns[1]), paths(&["a"]));
+        assert_eq!(windows.person_writes(turns[0]), paths(&[]));
+        assert_eq!(windows.person_writes(turns[2]), paths(&[]));
     }
 
     #[test]

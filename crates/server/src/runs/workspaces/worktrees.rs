@@ -89,7 +89,7 @@ pub(in crate::runs) struct DeletedNode {
     pub(in crate::runs) branch: Option<String>,
 }
 
-/// What became of a worktree that nobody needs.
+/// The outcome of removing a worktree.
 enum Removal {
     /// It is gone, or was never there.
     Gone,
@@ -201,6 +201,7 @@ impl Workspaces {
                 return Err(format!("the setup command {failure}"));
             }
         }
+        // The mark comes after all commands: a setup that was cut off runs again.
         let write = move || {
             let parent = mark.parent().unwrap_or(Path::new("."));
             std::fs::create_dir_all(parent)?;

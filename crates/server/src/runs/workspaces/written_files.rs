@@ -48,6 +48,7 @@ fn find_below(name: &str, places: &[&Path]) -> Option<TreePath> {
         named
     };
     let mut plain = PathBuf::new();
+    // `a/../b` is `b`. `../b` leads out of the directory and names no file in it.
     for component in below.components() {
         match component {
             Component::Normal(part) => plain.push(part),

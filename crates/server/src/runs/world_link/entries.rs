@@ -18,9 +18,9 @@ pub(super) struct WorldReport {
     pub(super) request_id: String,
     pub(super) author: Principal,
     text: String,
-    /// Who may see it besides the author; everyone if nobody is named.
+    /// Who may see it besides the author. Empty for a public entry.
     readers: Vec<String>,
-    /// What it is, for a note about its refusal.
+    /// A word for the entry, for the note about its rejection.
     pub(super) what: &'static str,
     /// The node whose log gets that note.
     pub(super) node: Option<NodeId>,

@@ -147,6 +147,7 @@ impl WorldReporter {
                     self.note(Some(node), text).await;
                 }
             }
+            // Also a refused one: the world would refuse it again, with another note each time.
             self.known_nodes.insert(node);
         }
         Progress::UpToDate

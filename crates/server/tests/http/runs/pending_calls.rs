@@ -1,6 +1,8 @@
-//! Calls of an agent that wait for a person longer than the agent waits for the call.
+//! Calls of an agent that wait for a person, or for a verification, longer than the agent waits for
+//! the call.
 
-use std::fs;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
@@ -29,8 +31,13 @@ struct Caller {
     token: String,
 }
 
+/// A reviewer in its turn.
 async fn begin_turn() -> Caller {
     let dir = tempfile::tempdir().unwrap();
+    begin_turn_as(dir, "reviewer", json!({"goal": "g"})).await
+}
+
+async fn begin_turn_as(dir: tempfile::TempDir, role: &str, mut settings: Value) -> Caller {
     let server = start_on(MemoryStorage::new(), dir.path(), |config| {
         let kind = ProgramKind::Custom(CustomProtocol::StreamJson);
         let mut program = AgentProgram::new(kind, "sh");
@@ -39,10 +46,10 @@ async fn begin_turn() -> Caller {
         config.runs.custom.insert("mine".to_owned(), program);
     })
     .await;
-    let body = json!({"cwd": dir.path(), "goal": "g"});
-    let reply = server.post("/api/runs", &body).send().await;
+    settings["cwd"] = json!(dir.path());
+    let reply = server.post("/api/runs", &settings).send().await;
     let run = reply.json()["run"]["id"].as_str().unwrap().to_owned();
-    let body = json!({"label": "a", "alias": "a", "roleTemplate": "reviewer",
+    let body = json!({"label": "a", "alias": "a", "roleTemplate": role,
         "provider": "custom", "providerName": "mine", "capabilities": {"spawnNodes": true}});
     let path = format!("/api/runs/{run}/nodes");
     let reply = server.post(&path, &body).send().await;
@@ -75,9 +82,14 @@ impl Caller {
     /// Calls `spawn_node` over MCP. The answer comes later.
     fn spawn_node(&self, alias: &str) -> tokio::task::JoinHandle<Reply> {
         let arguments = json!({"label": alias, "alias": alias, "roleTemplate": "reviewer"});
+        self.call(alias, "spawn_node", &arguments)
+    }
+
+    /// Calls a tool over MCP. The answer comes later.
+    fn call(&self, id: &str, tool: &str, arguments: &Value) -> tokio::task::JoinHandle<Reply> {
         let message = json!({
-            "jsonrpc": "2.0", "id": alias, "method": "tools/call",
-            "params": {"name": "spawn_node", "arguments": arguments},
+            "jsonrpc": "2.0", "id": id, "method": "tools/call",
+            "params": {"name": tool, "arguments": arguments},
         });
         let call = self.server.post("/mcp", &message);
         let call = call.header("authorization", &format!("Bearer {}", self.token));
@@ -190,6 +202,45 @@ async fn a_call_that_is_answered_in_time_gets_its_outcome_itself() {
     let child = &shown["nodes"][result["nodeId"].as_str().unwrap()];
     assert_eq!(child["alias"], "child", "{result}");
     assert_eq!(shown["nodes"][&caller.node]["inboxCount"], 0);
+    drop(time);
+    caller.server.stop().await;
+    drop(caller.dir);
+}
+
+#[tokio::test]
+async fn a_claim_that_is_verified_for_long_is_pending_and_its_verdict_comes_by_the_inbox() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("check");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    // Open for reading too, so that the writer never waits.
+    let mut verdict = OpenOptions::new();
+    let mut verdict = verdict.read(true).write(true).open(&pipe).unwrap();
+    let command = format!(
+        "echo looking; read -r code < '{}'; exit $code",
+        pipe.display()
+    );
+    let settings = json!({"goal": "g", "verify": [command]});
+    let caller = begin_turn_as(dir, "orchestrator", settings).await;
+    let time = StoppedTime::begin();
+    for (code, status, words) in [
+        (3, "running", "was refused: verification failed"),
+        (0, "completed", "is done"),
+    ] {
+        let claim = json!({"summary": format!("All but {code}"), "ok": true});
+        let call = caller.call(&format!("claim-{code}"), "complete_run", &claim);
+        let path = format!("/api/runs/{}", caller.run);
+        while caller.server.read(&path).await["run"]["phase"] != "VERIFY" {
+            assert!(!call.is_finished(), "the claim is verified");
+        }
+        time.advance(Duration::from_secs(44)).await;
+        assert!(!call.is_finished(), "the agent still waits");
+        let answered = time.advance_until(Duration::from_millis(500), call).await;
+        assert_eq!(result_of(&answered.unwrap()), json!({"pending": true}));
+        writeln!(verdict, "{code}").unwrap();
+        caller.wait_for_note(words).await;
+        assert_eq!(caller.shown().await["status"], status);
+    }
     drop(time);
     caller.server.stop().await;
     drop(caller.dir);

@@ -1,5 +1,6 @@
-//! Programs as shell scripts that speak JSON lines: what they are told, what they may ask, and what
-//! becomes of those that misbehave. The clock stands still unless a test moves it.
+//! Agent programs, played by shell scripts that speak JSON lines: the prompts that they get, the
+//! questions that they may ask, and how the server ends those that misbehave. The clock stands still
+//! unless a test moves it.
 
 use std::fs;
 use std::io::Write as _;
@@ -27,6 +28,8 @@ while read -r line; do
     case "$line" in
     *message.user*FETCH*)
         echo '{"type":"approval.requested","approvalId":"a","tool":{"id":"t","name":"fetch","args":{"url":"http://localhost"}}}' ;;
+    *message.user*CHAIN*)
+        echo '{"type":"approval.requested","approvalId":"a","tool":{"id":"t","name":"command","args":{"cmd":"make test && git push"}}}' ;;
     *message.user*)
         echo '{"type":"approval.requested","approvalId":"a","tool":{"id":"t","name":"command","args":{"cmd":"make test"}}}' ;;
     *interrupt*)
@@ -269,6 +272,50 @@ async fn a_lasting_yes_that_makes_no_rule_goes_to_the_program_or_is_refused() {
         json!([]),
         "the program keeps it, not the server"
     );
+    desk.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_chained_command_is_approved_once_and_makes_no_rule() {
+    let desk = Desk::start(ASKING).await;
+    let node = desk.add_node("a").await;
+    let scopes = async || {
+        let open = desk.server.read("/api/approvals").await;
+        open["approvals"][0]["scopes"].clone()
+    };
+    let once = json!({"status": "approved"});
+    desk.chat(&node, "Test it").await;
+    let resolve = desk.wait_for_question(&node, 1).await;
+    assert_eq!(scopes().await, json!(["once", "node", "run"]));
+    assert_eq!(desk.post(&resolve, &once).await.status, 200);
+    desk.wait_for_end(&node, 1).await;
+
+    desk.chat(&node, "CHAIN it").await;
+    let resolve = desk.wait_for_question(&node, 2).await;
+    assert_eq!(scopes().await, json!(["once"]));
+    for scope in ["node", "run"] {
+        let lasting = json!({"status": "approved", "scope": scope});
+        let refused = desk.post(&resolve, &lasting).await;
+        assert_eq!(refused.error(422, "Unprocessable")["path"], "scope");
+    }
+    assert_eq!(desk.server.read("/api/rules").await["rules"], json!([]));
+    // The approval is still open.
+    assert_eq!(desk.post(&resolve, &once).await.status, 200);
+    desk.wait_for_end(&node, 2).await;
+    desk.server.stop().await;
+}
+
+#[tokio::test]
+async fn other_arguments_are_refused_with_an_answer_that_does_not_use_them() {
+    let desk = Desk::start(ASKING).await;
+    let node = desk.add_node("a").await;
+    desk.chat(&node, "Test it").await;
+    let resolve = desk.wait_for_question(&node, 1).await;
+    let mixed = json!({"status": "approved", "modifiedArgs": {"cmd": "make"}});
+    let refused = desk.post(&resolve, &mixed).await;
+    assert_eq!(refused.error(400, "BadRequest")["path"], "modifiedArgs");
+    let modified = json!({"status": "modified", "modifiedArgs": {"cmd": "make"}});
+    assert_eq!(desk.post(&resolve, &modified).await.status, 200);
     desk.server.stop().await;
 }
 

@@ -59,7 +59,7 @@ impl Stage {
             for name in PUPPETS {
                 let kind = ProgramKind::Custom(CustomProtocol::Jsonl);
                 let mut program = AgentProgram::new(kind, "sh");
-                // Its input stays open, and nobody reads it.
+                // `cat` prints the pipe's lines. It never reads its standard input, which stays open.
                 let pipe = dir.path().join(name).display().to_string();
                 program.args = vec!["-c".to_owned(), format!("exec cat '{pipe}'")];
                 config.runs.custom.insert(name.to_owned(), program);
@@ -339,6 +339,21 @@ async fn a_node_that_wrote_too_much_waits_for_a_person() {
     stage.wait_for_status("a", "turn.completed").await;
     let wait = stage.check(of_node("a", "violation", Owner::Person)).await;
     assert_eq!(wait["paths"], json!(["code.rs"]));
+    stage.stop().await;
+}
+
+#[tokio::test]
+async fn a_node_that_has_failed_says_why_and_waits_for_a_person() {
+    let mut stage = Stage::start(json!({})).await;
+    stage.add("a", "implementer", json!({})).await;
+    stage.add("b", "implementer", json!({})).await;
+    stage.begin_turn("a").await;
+    let failed = json!({"type": "turn.status", "status": "turn.failed", "detail": "no such model"});
+    stage.says("a", &failed);
+    stage.wait_for_status("a", "turn.failed").await;
+    let wait = stage.check(of_node("a", "failure", Owner::Person)).await;
+    assert_eq!(wait["detail"], "no such model");
+    assert!(wait["turnId"].is_string(), "{wait}");
     stage.stop().await;
 }
 

@@ -267,6 +267,7 @@ impl FollowedRun {
                 node.add(speaker, &message.content);
             }
             EventBody::ToolStarted { tool } => node.add(Speaker::Tool, &tool_text(tool)),
+            // A success needs no line: the call has one.
             EventBody::ToolCompleted { result, error, .. } if !result.ok => {
                 let why = error.as_ref().map_or("", |error| error.message.as_str());
                 node.add(Speaker::Tool, &format!("failed: {why}"));

@@ -73,7 +73,7 @@ impl LiveView {
                     None => self.run.is_deleted = true,
                 },
                 typed = next_typed(&mut self.keys) => {
-                    // Without a keyboard nobody can leave.
+                    // The keyboard is gone: no key could ever end this loop.
                     let Some(typed) = typed else { return Ok(()) };
                     match self.read_typed(typed?) {
                         Some(Wish::Leave) => return Ok(()),

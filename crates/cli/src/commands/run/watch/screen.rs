@@ -39,7 +39,7 @@ impl Screen {
         enable_raw_mode().context("cannot take the keyboard")?;
         execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste)
             .context("cannot use the terminal")?;
-        // Nothing of what was shown is left, so the next painting writes every cell.
+        // The other program has overwritten the screen, so the next painting must write every cell.
         self.shown = Buffer::empty(Rect::ZERO);
         Ok(())
     }

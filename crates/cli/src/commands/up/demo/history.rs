@@ -14,7 +14,7 @@ const ORDER: &str = "9007199254740993";
 const FIRST_SENT_AT_MS: u64 = 1_760_000_000_000;
 const MINUTE_MS: u64 = 60_000;
 
-/// A turn: who speaks, and the words.
+/// A turn: the speaker, and the words.
 type Words = (&'static str, &'static str);
 
 const BEGINNING: [Words; 2] = [

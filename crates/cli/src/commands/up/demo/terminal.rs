@@ -1,8 +1,8 @@
 //! The demo's shared terminal: a scripted agent behind `turnkeep wrap --share`, as a person starts
 //! one, with two questions typed.
 //!
-//! The wrapper gets pipes instead of a terminal, so it makes a terminal of its own for the program.
-//! What is written to its standard input is typed there. It ends when this value is dropped.
+//! The wrapper gets pipes instead of a terminal, so it makes a terminal of its own for the program
+//! and types its standard input there. The wrapper ends when this value is dropped.
 
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;

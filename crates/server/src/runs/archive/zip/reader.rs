@@ -197,6 +197,8 @@ fn find_directory<R: Read + Seek>(file: &mut R) -> Result<Directory, ZipError> {
     let Some(end) = length.checked_sub(END_BYTES) else {
         return Err(ZipError::Malformed("its end is missing"));
     };
+    // An export has no comment behind its end. So the end is at one place, and need not be searched
+    // for, which could find a forged one.
     file.seek(SeekFrom::Start(end))?;
     if read_u32(file)? != END_SIGNATURE {
         return Err(ZipError::Malformed("its end is missing"));
@@ -248,6 +250,8 @@ fn read_row(content: &mut impl Read) -> Result<Row, ZipError> {
     if read_u32(content)? != ROW_SIGNATURE {
         return Err(ZipError::Malformed("its directory is damaged"));
     }
+    // The version that made the file says nothing. Then come the fields that the entry's own head
+    // repeats: version, flags, method, time, checksum, lengths.
     read_u16(content)?;
     let mut fields = [0; ENTRY_FIELDS_BYTES];
     read_exact(content, &mut fields)?;
@@ -262,6 +266,7 @@ fn read_row(content: &mut impl Read) -> Result<Row, ZipError> {
     let name_bytes = usize::from(read_u16(&mut rest)?);
     let extra = read_u16(&mut rest)?;
     let comment = read_u16(content)?;
+    // The number of the part, and attributes that an import does not use.
     read_u16(content)?;
     read_u16(content)?;
     read_u32(content)?;

@@ -54,6 +54,7 @@ struct DosTime {
 impl DosTime {
     /// A time before 1980 or after 2107 has no form, and becomes the first one.
     fn of(at: Timestamp) -> Self {
+        // The first of January 1980. Years count from 1980, and seconds in steps of two.
         const FIRST: DosTime = DosTime {
             time: 0,
             date: (1 << 5) | 1,
@@ -159,6 +160,7 @@ impl<W: Write + Seek> ZipWriter<W> {
         let count = u16::try_from(self.rows.len()).map_err(|_| too_large())?;
         let mut end = Vec::new();
         put_u32(&mut end, END_SIGNATURE);
+        // This disk, the disk of the directory, the rows on this disk, all rows.
         for field in [0, 0, count, count] {
             put_u16(&mut end, field);
         }

@@ -662,11 +662,12 @@ fn check_approvals(checked: &mut Checked) {
                 modified_args: Some(json!({"cmd": "make"})),
                 reason: Some("shorter".to_owned()),
                 scope: Scope::Run,
+                by: Some(ResolvedBy::CommandLine),
             },
         },
         json!({"approvalId": id_text(9), "resolution": {
             "status": "modified", "modifiedArgs": {"cmd": "make"}, "reason": "shorter",
-            "scope": "run",
+            "scope": "run", "by": "command-line",
         }}),
     );
     checked.check(
@@ -675,7 +676,7 @@ fn check_approvals(checked: &mut Checked) {
             resolution: Resolution::denied("node deleted"),
         },
         json!({"approvalId": id_text(9), "resolution": {
-            "status": "denied", "reason": "node deleted", "scope": "once",
+            "status": "denied", "reason": "node deleted", "scope": "once", "by": "daemon",
         }}),
     );
 }

@@ -240,7 +240,7 @@ fn folded_patches_are_the_snapshot_after_every_decision() {
         kind: None,
         label: None,
         bidirectional: None,
-        gate: false,
+        gate: None,
     };
     scenario.take(|run, around| connect(run, around, edge));
     scenario.chat("orch", false);
@@ -256,6 +256,7 @@ fn folded_patches_are_the_snapshot_after_every_decision() {
         modified_args: None,
         reason: None,
         scope: Scope::Node,
+        by: None,
     };
     scenario.take(|run, around| resolve(run, around, approval, approved));
     scenario.output(orch, turn, Output::Usage(Usage::default()));

@@ -31,7 +31,7 @@ fn a_refusal_has_the_status_of_its_kind_and_what_a_program_needs() {
     check(
         Rejection::AlreadyResolved(Box::new(earlier)),
         409,
-        json!({"resolution": {"status": "denied", "scope": "once", "reason": "no"}}),
+        json!({"resolution": {"status": "denied", "scope": "once", "reason": "no", "by": "daemon"}}),
     );
     check(
         Rejection::NoModifiedArgs,

@@ -1,4 +1,4 @@
-//! Requests: what they become, and where a bad one is wrong.
+//! Requests: the commands that they become, and the field that an error names.
 
 use serde_json::{Value, json};
 use turnkeep_runtime::Run;
@@ -6,7 +6,7 @@ use turnkeep_runtime::decide::ResetInbox;
 use turnkeep_runtime::node::{Capabilities, NewNode, Node, NodeSettings};
 use turnkeep_runtime::orchestration::OrchestrationCall;
 use turnkeep_runtime::run::RunLimits;
-use turnkeep_runtime::words::{EdgeKind, Expectation, RunStatus, Scope, Verdict};
+use turnkeep_runtime::words::{EdgeKind, Expectation, ResolvedBy, RunStatus, Scope, Verdict};
 use turnkeep_runtime::{Event, Fact};
 use turnkeep_wire::runs::schema_check::check_schema;
 use turnkeep_wire::runs::{
@@ -337,7 +337,7 @@ fn small_requests_become_commands() {
     assert_eq!((edge.from, edge.to), ("a", "b"));
     assert_eq!(edge.kind, Some(EdgeKind::Report));
     assert_eq!(edge.bidirectional, Some(false));
-    assert!(edge.gate);
+    assert_eq!(edge.gate, Some(true));
     let body = check_good("SendChat", &json!({"content": "x", "nodeId": "a"}));
     let chat = chat_of(&body);
     assert_eq!(
@@ -348,11 +348,15 @@ fn small_requests_become_commands() {
         "ResolveApproval",
         &json!({"status": "modified", "modifiedArgs": {"cmd": "ls"}, "scope": "node"}),
     );
-    let resolution = resolution_of(body);
+    let resolution = resolution_of(body, ResolvedBy::Web);
     assert_eq!(resolution.verdict, Verdict::Modified);
     assert_eq!(resolution.modified_args, Some(json!({"cmd": "ls"})));
     assert_eq!(resolution.scope, Scope::Node);
-    let denied = resolution_of(read_body(&json!({"status": "denied"})).unwrap());
+    assert_eq!(resolution.by, Some(ResolvedBy::Web));
+    let denied = resolution_of(
+        read_body(&json!({"status": "denied"})).unwrap(),
+        ResolvedBy::Api,
+    );
     assert_eq!(denied.scope, Scope::Once);
     let clear: ResetNode = check_good("ResetNode", &json!({"clearInbox": true}));
     assert_eq!(reset_inbox(&clear), ResetInbox::Clear);

@@ -21,7 +21,7 @@ use turnkeep_wire::runs::{
 
 use super::super::{
     approval_view, artifact_view, attention_items, edge_view, node_view, rule_view, run_summary,
-    why_graph,
+    scopes_of, why_graph,
 };
 use super::*;
 
@@ -156,6 +156,8 @@ fn an_open_approval_names_its_run_its_node_and_its_turn() {
         approvals: vec![ApprovalOfRun {
             run_id: UuidText::of(id_text(1)),
             approval: approval_view(&question()),
+            can_edit: Some(true),
+            scopes: Some(scopes_of(&question())),
         }],
     };
     let found = json_of(&list);
@@ -164,14 +166,21 @@ fn an_open_approval_names_its_run_its_node_and_its_turn() {
         "approvalId": id_text(9), "nodeId": id_text(2), "turnId": id_text(3), "kind": "question",
         "tool": {"id": id_text(6), "name": "ask_user", "args": {"question": "Which one?"}},
         "context": "Which one?", "createdAt": NOW_TEXT, "options": ["a"],
-    }}]});
+    }, "canEdit": true, "scopes": ["once"]}]});
     assert_eq!(found, expect);
 }
 
 #[test]
 fn an_item_that_waits_for_a_person_says_what_they_can_do() {
+    let asker = NewNode {
+        id: id(2),
+        settings: node_settings("a", "tester"),
+        parent: None,
+        depth: 0,
+    };
     let run = run_with(vec![
         Fact::RunCreated(Box::new(run_settings())),
+        Fact::NodeAdded(Box::new(asker)),
         Fact::ApprovalRequested(Box::new(question())),
         Fact::RunStatusChanged {
             status: RunStatus::Completed,
@@ -186,12 +195,13 @@ fn an_item_that_waits_for_a_person_says_what_they_can_do() {
     let expect = json!({"items": [
         {
             "ref": format!("approval:{}", id_text(9)), "kind": "question", "runId": id_text(1),
-            "nodeId": id_text(2), "since": NOW_TEXT, "summary": "Which one?",
-            "actions": ["answer"],
+            "nodeId": id_text(2), "nodeLabel": "The a", "nodeAlias": "a", "since": NOW_TEXT,
+            "summary": "Which one?", "actions": ["answer"],
         },
         {
             "ref": format!("run:{}", id_text(1)), "kind": "finished", "runId": id_text(1),
-            "since": NOW_TEXT, "summary": "the run is completed", "actions": ["apply", "chat"],
+            "since": NOW_TEXT, "summary": "the run is completed",
+            "actions": ["apply", "chat", "dismiss"],
         },
     ]});
     assert_eq!(found, expect);

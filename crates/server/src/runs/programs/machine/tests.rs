@@ -480,7 +480,7 @@ fn a_lasting_yes_reaches_the_program_where_no_rule_can_be_made() {
     let answered = bench.answer("1", lasting());
     assert_eq!(answered, ["write answer question-1 AllowAlways"]);
     assert!(bench.machine.has_lasting_consent());
-    // Another process knows nothing of it.
+    // Consent lasts as long as the process that it was given to.
     bench.line("end");
     bench.machine.close();
     bench.prompt(2);
