@@ -54,7 +54,7 @@ export function firstLoads(bundle: Rolldown.OutputBundle): FirstLoad[] {
 /** A chunk, what it imports at once, and the style sheets of all of them. */
 function filesOf(bundle: Rolldown.OutputBundle, first: string): Set<string> {
 	const files = new Set([first]);
-	// What is added while the loop runs is visited as well.
+	// A Set's iterator also visits members that are added during the loop.
 	for (const name of files) {
 		const chunk = chunkOf(bundle, name);
 		for (const imported of [...(chunk?.imports ?? []), ...(chunk?.viteMetadata?.importedCss ?? [])])

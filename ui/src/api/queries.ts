@@ -5,6 +5,7 @@
  */
 
 import { queryOptions } from "@tanstack/react-query";
+import { labelWithAlias } from "../model/agent-name";
 import type { RunSummary } from "../model/run-summary";
 import type { Schema } from "../model/schema";
 import type { Session } from "../model/session";
@@ -27,6 +28,28 @@ export const wholeRunsQuery = () =>
 	queryOptions({
 		queryKey: [...keys.runs(), "whole"],
 		queryFn: async ({ signal }) => (await requestJson<Schema<"RunList">>("/api/runs", { signal })).runs,
+	});
+
+export interface KnownAgent {
+	readonly name: string;
+	readonly run: string;
+}
+
+/**
+ * What people call the agents of all runs, by id. For chips far from the run. It is large, and names hardly ever change,
+ * so no notice makes it stale.
+ */
+export const agentNamesQuery = () =>
+	queryOptions({
+		queryKey: ["agent-names"] as const,
+		queryFn: async ({ signal }): Promise<Readonly<Record<string, KnownAgent>>> => {
+			const { runs } = await requestJson<Schema<"RunList">>("/api/runs", { signal });
+			// A fork has the ids of its origin, which stands behind it in the list.
+			const agents = runs.flatMap((run) => Object.values(run.nodes).map((node) => [run.id, node] as const));
+			return Object.fromEntries(
+				agents.map(([run, { id, label, alias }]) => [id, { name: labelWithAlias(label, alias ?? null), run }]),
+			);
+		},
 	});
 
 /** All ledgers with their people. */

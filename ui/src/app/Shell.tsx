@@ -11,15 +11,16 @@ import { KeysDialog } from "./KeysDialog";
 import { LiveRegions } from "./LiveRegions";
 import type { PlaceId } from "./places";
 import { Rail } from "./Rail";
+import { RefActionsDialog } from "./RefActionsDialog";
 import { SearchDialog } from "./SearchDialog";
 import css from "./Shell.module.css";
 import { Toasts } from "./Toasts";
 import { TopBar } from "./TopBar";
 import { Tour } from "./tour/Tour";
-import { useShellKeys } from "./useShellKeys";
+import { type ShellDialog, useShellKeys } from "./useShellKeys";
 
 export function Shell({ place, children }: { readonly place: PlaceId | null; readonly children: ReactNode }) {
-	const [dialog, setDialog] = useState<"search" | "keys" | null>(null);
+	const [dialog, setDialog] = useState<ShellDialog | null>(null);
 	const main = useRef<HTMLElement>(null);
 	useShellKeys(setDialog);
 	useFocusOnPageChange(main);
@@ -35,7 +36,7 @@ export function Shell({ place, children }: { readonly place: PlaceId | null; rea
 				Skip to the content
 			</a>
 			<Rail current={place} />
-			<TopBar onSearch={() => setDialog("search")} onKeys={() => setDialog("keys")} />
+			<TopBar onSearch={() => setDialog({ kind: "search" })} onKeys={() => setDialog({ kind: "keys" })} />
 			<div className={css.middle}>
 				<ConnectionNotice />
 				<main id="main" ref={main} tabIndex={-1} className={css.main}>
@@ -45,8 +46,9 @@ export function Shell({ place, children }: { readonly place: PlaceId | null; rea
 			<DrawerColumn />
 			<WhyPanel />
 			<Tour />
-			<SearchDialog isOpen={dialog === "search"} onClose={close} />
-			<KeysDialog isOpen={dialog === "keys"} onClose={close} />
+			<SearchDialog isOpen={dialog?.kind === "search"} onClose={close} />
+			<KeysDialog isOpen={dialog?.kind === "keys"} onClose={close} />
+			{dialog?.kind === "actions" && <RefActionsDialog of={dialog.of} onClose={close} />}
 			<Toasts />
 			<LiveRegions />
 		</div>

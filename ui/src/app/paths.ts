@@ -51,7 +51,7 @@ export const paths = {
 	replay: (run: string, seq?: number) => url(["runs", run, "replay"], { seq }),
 
 	sessions: (query: Query = {}) => url(["sessions"], query),
-	session: (session: string) => url(["sessions", session]),
+	session: (session: string, query: Query = {}) => url(["sessions", session], query),
 	capturedTurn: (session: string, seq: string | number) => url(["sessions", session, "turns", String(seq)]),
 
 	ledgers: (query: Query = {}) => url(["ledgers"], query),

@@ -7,7 +7,8 @@
 import { type ReactNode, useLayoutEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import { navigate } from "wouter/use-browser-location";
-import { fittingColumns, type SizedColumn } from "./columns";
+import { formatRef, type Ref } from "../model/refs";
+import { columnWidths, fittingColumns, type SizedColumn } from "./columns";
 import { cx } from "./cx";
 import css from "./DataTable.module.css";
 import { listBindings, useKeys } from "./keys";
@@ -28,9 +29,11 @@ export interface DataTableProps<Row> {
 	readonly rows: readonly Row[];
 	readonly rowKey: (row: Row) => string;
 	readonly rowHref?: (row: Row) => string;
+	/** The thing of a row, for the keys that act on the focused thing. */
+	readonly rowRef?: (row: Row) => Ref;
 }
 
-export function DataTable<Row>({ label, columns, rows, rowKey, rowHref }: DataTableProps<Row>) {
+export function DataTable<Row>({ label, columns, rows, rowKey, rowHref, rowRef }: DataTableProps<Row>) {
 	const [width, setWidth] = useState(Number.POSITIVE_INFINITY);
 	const frame = useRef<HTMLDivElement>(null);
 	useLayoutEffect(() => {
@@ -46,13 +49,15 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowHref }: DataTa
 		listBindings(() => frame.current),
 	);
 	const shown = fittingColumns(columns, width);
+	const widths = columnWidths(shown, width);
 	return (
 		<div ref={frame} className={css.frame}>
 			<table aria-label={label} className={css.table}>
 				<colgroup>
-					{shown.map((column) => (
-						<col key={column.id} style={column.grow === undefined ? { width: column.minWidth } : undefined} />
-					))}
+					{shown.map((column, at) => {
+						const columnWidth = widths[at] ?? null;
+						return <col key={column.id} style={columnWidth === null ? undefined : { width: columnWidth }} />;
+					})}
 				</colgroup>
 				<thead>
 					<tr>
@@ -65,7 +70,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, rowHref }: DataTa
 				</thead>
 				<tbody>
 					{rows.map((row) => (
-						<TableRow key={rowKey(row)} row={row} columns={shown} href={rowHref?.(row)} />
+						<TableRow key={rowKey(row)} row={row} columns={shown} href={rowHref?.(row)} to={rowRef?.(row)} />
 					))}
 				</tbody>
 			</table>
@@ -77,9 +82,10 @@ interface TableRowProps<Row> {
 	readonly row: Row;
 	readonly columns: readonly Column<Row>[];
 	readonly href: string | undefined;
+	readonly to: Ref | undefined;
 }
 
-function TableRow<Row>({ row, columns, href }: TableRowProps<Row>) {
+function TableRow<Row>({ row, columns, href, to }: TableRowProps<Row>) {
 	return (
 		// For the mouse only: the link in the first cell does the same for the keyboard.
 		<tr
@@ -94,7 +100,7 @@ function TableRow<Row>({ row, columns, href }: TableRowProps<Row>) {
 			{columns.map((column, at) => (
 				<td key={column.id} className={cx(column.align === "end" && css.end)}>
 					{at === 0 && href !== undefined ? (
-						<Link href={href} data-item="" className={css.link}>
+						<Link href={href} data-item="" data-ref={to === undefined ? undefined : formatRef(to)} className={css.link}>
 							{column.cell(row)}
 						</Link>
 					) : (

@@ -25,7 +25,7 @@ export interface PageProps {
 const NO_CRUMBS: readonly Crumb[] = [];
 
 export function Page({ title, crumbs = NO_CRUMBS, aside, actions, bar, isFull = false, children }: PageProps) {
-	useDocumentTitle(title);
+	useDocumentTitle(pageTitle(title, crumbs));
 	const crumbText = JSON.stringify([...crumbs, { label: title }]);
 	useEffect(() => pageStore.setState({ crumbs: JSON.parse(crumbText) as Crumb[] }), [crumbText]);
 	return (
@@ -41,6 +41,13 @@ export function Page({ title, crumbs = NO_CRUMBS, aside, actions, bar, isFull = 
 			<div className={css.content}>{children}</div>
 		</div>
 	);
+}
+
+/** "Changes · Fix the test": what is shown, and of which thing, unless the title says it. */
+function pageTitle(title: string, crumbs: readonly Crumb[]): string {
+	// The first one is the place of the rail.
+	const parent = crumbs.slice(1).at(-1)?.label;
+	return parent === undefined || title.includes(parent) ? title : `${title} · ${parent}`;
 }
 
 /** "(3) Fix the test · Turnkeep": how many things wait, then what is shown. */

@@ -20,3 +20,16 @@ export function fittingColumns<Column extends SizedColumn>(columns: readonly Col
 	}
 	return columns.filter((column) => left.has(column));
 }
+
+/**
+ * The widths of columns in CSS; null where a column takes what is left. In a window that is too narrow for all of them
+ * they share it, or the growing one would have nothing.
+ */
+export function columnWidths(
+	columns: readonly (SizedColumn & { readonly grow?: number })[],
+	width: number,
+): (string | null)[] {
+	const needed = columns.reduce((sum, { minWidth }) => sum + minWidth, 0);
+	if (needed > width) return columns.map(({ minWidth }) => `${(100 * minWidth) / needed}%`);
+	return columns.map(({ minWidth, grow }) => (grow === undefined ? `${minWidth}px` : null));
+}

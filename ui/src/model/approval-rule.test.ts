@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { commandOf, futureRule, ruleInWords } from "./approval-rule";
+import { commandOf, futureRule, lastingScopes, ruleInWords } from "./approval-rule";
 
 describe("the rule that a wider answer makes", () => {
-	it("covers a command up to its first shell metacharacter", () => {
-		expect(futureRule({ command: "npm test && git push" })).toEqual({ kind: "command", prefix: "npm test" });
+	it("covers commands that begin with the same words", () => {
+		expect(futureRule({ command: " npm test " })).toEqual({ kind: "command", prefix: "npm test" });
 		expect(futureRule({ cmd: ["npm", "test"] })).toEqual({ kind: "command", prefix: "npm test" });
+	});
+
+	it("is not made from a command that a shell takes apart", () => {
+		for (const command of ["npm test && git push", "npm test > log", "a\nb", "$(date)"]) {
+			expect(futureRule({ command })).toEqual({ kind: "none" });
+		}
 	});
 
 	it("covers one file, also if its name contains a star", () => {
@@ -22,6 +28,12 @@ describe("the rule that a wider answer makes", () => {
 		expect(words).toContain("Bash by any agent of this run");
 		expect(words).toContain("“npm test”");
 		expect(words).toContain("still asks");
+	});
+
+	it("is offered for the scopes that the server names", () => {
+		expect(lastingScopes({ scopes: ["once"] })).toEqual([]);
+		expect(lastingScopes({ scopes: ["once", "node"] })).toEqual(["node"]);
+		expect(lastingScopes({})).toEqual(["node", "run"]);
 	});
 
 	it("takes no list of other things for a command", () => {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import {
 	type AttentionItem,
+	agentName,
 	attentionRef,
 	countByKind,
 	filterAttention,
@@ -38,4 +39,11 @@ test("an item of another kind about the same thing is new", () => {
 	const asFailure = { ...LATE, kind: "failure" as const };
 	expect(newItems([LATE], [LATE, asFailure])).toEqual([asFailure]);
 	expect(attentionRef(LATE)).toEqual({ kind: "node", id: uuid(3) });
+});
+
+test("an agent has its label, and its alias where that says more", () => {
+	expect(agentName({ nodeLabel: "Frontend", nodeAlias: "ui" })).toBe("Frontend (ui)");
+	expect(agentName({ nodeLabel: "Lead", nodeAlias: "lead" })).toBe("Lead");
+	expect(agentName({ nodeLabel: "Read\u202Eme" })).toBe("Read⟨RLO⟩me");
+	expect(agentName({})).toBeUndefined();
 });

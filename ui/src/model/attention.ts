@@ -1,5 +1,6 @@
 /** What waits for a person: the words, the order and the grouping of inbox items. */
 
+import { labelWithAlias } from "./agent-name";
 import { parseRef, type Ref } from "./refs";
 import type { Schema } from "./schema";
 import { unknownWord } from "./unknown-word";
@@ -52,6 +53,26 @@ export function attentionKindWord(kind: AttentionKind): string {
 		default:
 			return unknownWord(kind);
 	}
+}
+
+/** What a person calls the agent of an item: its label, and its alias where that is another word. */
+export function agentName({
+	nodeLabel,
+	nodeAlias,
+}: Pick<AttentionItem, "nodeLabel" | "nodeAlias">): string | undefined {
+	return nodeLabel == null ? undefined : labelWithAlias(nodeLabel, nodeAlias ?? null);
+}
+
+/** The open approval that an item is about. */
+export function approvalOf(item: AttentionItem, open: readonly Schema<"ApprovalOfRun">[]) {
+	return open.find(({ approval }) => `approval:${approval.approvalId}` === item.ref);
+}
+
+/** What explains an item: the turn that it comes from, or else its run. */
+export function causeOf(item: AttentionItem, open: readonly Schema<"ApprovalOfRun">[]): string {
+	const approval = approvalOf(item, open)?.approval;
+	if (approval !== undefined) return `turn:${approval.turnId}`;
+	return item.ref.startsWith("turn:") ? item.ref : `run:${item.runId}`;
 }
 
 /** Whether it waits for a decision. What is finished is told, but nothing stands still because of it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { labelWords, originOf, originRef, readLabels, turnWords } from "./history";
+import { labelWords, originOf, originRef, ownLabels, readLabels, turnWords } from "./history";
 import type { Schema } from "./schema";
 
 const ID = "0afb".repeat(8);
@@ -18,6 +18,13 @@ test("a history leads to the thing that it belongs to", () => {
 	expect(originRef({ "turnkeep.run": "r" })).toBe("run:r");
 	expect(originRef({ session: ID })).toBe(`session:${ID}`);
 	expect(originRef({ agent: "demo" })).toBeNull();
+});
+
+test("what the origin says is no label of its own", () => {
+	const ofAgent = { "turnkeep.run": "r", "turnkeep.node": "n", note: "x" };
+	expect(ownLabels(ofAgent)).toEqual({ note: "x" });
+	expect(ownLabels({ "turnkeep.run.copied": "r" })).toEqual({ "turnkeep.run.copied": "r" });
+	expect(ownLabels({ agent: "planner" })).toEqual({ agent: "planner" });
 });
 
 test("labels are written and read in one form", () => {

@@ -43,6 +43,19 @@ export function originRef(labels: Labels): string | null {
 	}
 }
 
+/** The run that a history is of; null if there is none. */
+export function runOf(labels: Labels): string | null {
+	return labels[RUN] ?? null;
+}
+
+/** The labels that say more than the ref of what the history belongs to. */
+export function ownLabels(labels: Labels): Labels {
+	const isTold = (key: string) => key === RUN || key === NODE || key === WORLD;
+	return originRef(labels) === null
+		? labels
+		: Object.fromEntries(Object.entries(labels).filter(([key]) => !isTold(key)));
+}
+
 /** Labels as people read them: `agent=planner`, sorted by key. */
 export function labelWords(labels: Labels): string[] {
 	return Object.keys(labels)

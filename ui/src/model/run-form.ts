@@ -44,7 +44,8 @@ export function changeOf(before: RunForm, after: RunForm): Schema<"ChangeRun"> {
 	};
 	const change: Partial<Schema<"ChangeRun">> = {
 		...(differs("title") ? { title: after.title.trim() } : {}),
-		...(differs("goal") ? { goal: after.goal.trim() } : {}),
+		// The server takes no empty goal: null removes it.
+		...(differs("goal") ? { goal: after.goal.trim() === "" ? null : after.goal.trim() } : {}),
 		...(differs("verify") ? { verify: commandsOf(after.verify) } : {}),
 		...(differs("setup") ? { setup: commandsOf(after.setup) } : {}),
 		...(differs("tokens") || differs("dollars") ? { budget } : {}),

@@ -40,6 +40,9 @@ test("waits have words and, where a person can end them, a way", () => {
 	const paused: Wait = { ...wait(A, "run-stopped", { kind: "person" }), runStatus: "paused", pausedReason: "budget" };
 	expect(waitWords(paused)).toBe("the run is paused: the budget is used up");
 	expect(remedyOf(paused)).toBe("resume");
+	const failed: Wait = { ...wait(A, "failure", { kind: "person" }), detail: "no paper\nat all" };
+	expect(waitWords(failed)).toBe("has failed: no paper");
+	expect(remedyOf(failed)).toBe("inbox");
 	expect(remedyOf(wait(A, "approval", { kind: "person" }))).toBe("inbox");
 	expect(remedyOf(wait(A, "working", { kind: "program" }))).toBeNull();
 });

@@ -1,6 +1,7 @@
 /** Why a run does not go on, as words and as a tree: root causes first, and under each what waits because of it. */
 
 import type { Schema } from "./schema";
+import { firstLine } from "./text-safety";
 import { unknownWord } from "./unknown-word";
 
 export type WhyGraph = Schema<"WhyGraph">;
@@ -64,6 +65,8 @@ export function waitWords(wait: Wait): string {
 			return "waits for an answer";
 		case "stall":
 			return "is stalled";
+		case "failure":
+			return wait.detail == null ? "has failed" : `has failed: ${firstLine(wait.detail)}`;
 		case "violation":
 			return `wrote ${wait.paths?.length === 1 ? "a file" : "files"} that it may not write`;
 		case "reply":
@@ -134,6 +137,7 @@ export function remedyOf(wait: Wait): WaitRemedy {
 		case "question":
 		case "violation":
 		case "stall":
+		case "failure":
 		case "blocked":
 			return "inbox";
 		case "run-stopped":

@@ -1,6 +1,6 @@
 /** One agent, one turn, one connection and the changes of a run: with scripted agents that really work in worktrees. */
 
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -64,7 +64,7 @@ test("an approval is denied in place, with words, and the agent goes on as it sa
 	await list.getByRole("button", { name: "Deny…" }).click();
 	await list.getByLabel("Why not? The agent reads it.").fill("Keep the notes");
 	await list.getByRole("button", { name: "Deny", exact: true }).click();
-	await list.getByText("It was denied: Keep the notes").waitFor();
+	await list.getByText("You denied it in the web UI: Keep the notes").waitFor();
 	await list.getByText("Then I leave them.").waitFor();
 	await page
 		.locator("header", { has: page.getByRole("heading", { level: 1 }) })
@@ -156,7 +156,7 @@ test("verified work is applied: the files are in the directory, and a commit mes
 	await page.getByText(`4 files by run ${shop.id.slice(0, 8)}.`, { exact: false }).waitFor();
 });
 
-test("a turn is reverted, and a second time it is refused with the file", async () => {
+test("a turn is reverted once, a second time changes nothing, and a file that was changed since is named", async () => {
 	const page = await open(
 		`${agentPath(conflict, "ada", "diffs")}?turn=${await firstTurn(harness.api, conflict, "ada")}`,
 	);
@@ -166,6 +166,10 @@ test("a turn is reverted, and a second time it is refused with the file", async 
 	};
 	await revert();
 	await page.getByText("Restored as before the turn: notes.md").waitFor();
+	await revert();
+	await page.getByText("Already as before the turn: notes.md").waitFor();
+	const worktree = join(harness.dataDir, "worktrees", conflict.id, conflict.nodes.ada ?? "");
+	writeFileSync(join(worktree, "notes.md"), "# Notes\n\nMine.\n");
 	await revert();
 	await page.getByText("these were changed by somebody else", { exact: false }).waitFor();
 });

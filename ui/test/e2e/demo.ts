@@ -44,11 +44,19 @@ export interface Demo {
 	stop(): Promise<void>;
 }
 
-export async function startDemo(viewport: { readonly width: number; readonly height: number }): Promise<Demo> {
+export interface DemoOptions {
+	/** Where the demo makes its directory; a directory of its own unless given. */
+	readonly temporary?: string;
+}
+
+export async function startDemo(
+	viewport: { readonly width: number; readonly height: number },
+	options: DemoOptions = {},
+): Promise<Demo> {
 	if (!existsSync(BINARY)) throw new Error(`${BINARY} does not exist: build it, or set TURNKEEP_BIN`);
 	const root = await mkdtemp(join(tmpdir(), "turnkeep-demo-"));
-	const temporary = join(root, "tmp");
-	await mkdir(temporary);
+	const temporary = options.temporary ?? join(root, "tmp");
+	await mkdir(temporary, { recursive: true });
 	const args = ["up", "--demo", "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json"];
 	// A session of its own, so that no desktop and no other broker of this machine takes part.
 	const own = { HOME: root, XDG_RUNTIME_DIR: root, TMPDIR: temporary, DISPLAY: "", WAYLAND_DISPLAY: "" };

@@ -79,6 +79,7 @@ export async function makeEverything(harness: Harness): Promise<Everything> {
 		...ledgers,
 		...history,
 		...systemScreens,
+		"system audit": "/system/audit?ledger=payments",
 		"system role": "/system/roles?name=implementer",
 		"system team": "/system/teams?name=team",
 		"system new token": "/system/tokens?new=1",

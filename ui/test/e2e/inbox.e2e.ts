@@ -50,7 +50,8 @@ beforeAll(async () => {
 	symlinkSync(BINARY, link);
 	writeFileSync(join(scripts, "script.toml"), SCRIPT);
 	const args = JSON.stringify(["--script", join(scripts, "script.toml")]);
-	harness = await startHarness({ config: `[providers.claude]\ncommand = ${JSON.stringify(link)}\nargs = ${args}\n` });
+	const provider = (name: string) => `[providers.${name}]\ncommand = ${JSON.stringify(link)}\nargs = ${args}\n`;
+	harness = await startHarness({ config: provider("claude") + provider("codex") });
 });
 afterAll(async () => {
 	await harness?.stop();
@@ -65,12 +66,12 @@ interface OneAgent {
 let made = 0;
 
 /** A run of one agent that gets a message. */
-async function begin(message: string): Promise<OneAgent> {
+async function begin(message: string, provider = "claude"): Promise<OneAgent> {
 	made += 1;
 	const cwd = join(harness.workDir, `work-${made}`);
 	makeRepository(cwd, { "a.txt": "a\n" });
 	const { run } = await harness.api<{ run: { id: string } }>("/api/runs", { body: { cwd, goal: `Goal ${made}` } });
-	const body = { label: "Worker", roleTemplate: "implementer", provider: "claude" };
+	const body = { label: "Worker", roleTemplate: "implementer", provider };
 	const { node } = await harness.api<{ node: { id: string } }>(`/api/runs/${run.id}/nodes`, { body });
 	await harness.api(`/api/runs/${run.id}/chat`, { body: { content: message } });
 	return { run: run.id, node: node.id };
@@ -150,6 +151,29 @@ test("changed arguments are what runs", async () => {
 	expect(JSON.stringify(events)).toContain("changed");
 });
 
+test("a program that takes no other arguments is denied with instructions, which it follows", async () => {
+	const agent = await begin("Run the tests.", "codex");
+	const item = await openItem(agent, "approval");
+	await item.getByRole("button", { name: "Approve once" }).waitFor();
+	expect(await item.getByRole("button", { name: "Edit…" }).count()).toBe(0);
+	await harness.page.keyboard.press("j");
+	await harness.page.keyboard.press("e");
+	await item.getByLabel(/what to do instead/).fill("Run only the fast ones");
+	await item.getByRole("button", { name: "Deny", exact: true }).last().click();
+	await untilSaid(agent, "Then I stop.");
+});
+
+test("what has finished is removed from the inbox, and stays a run", async () => {
+	const agent = await begin("Blue");
+	await untilSaid(agent, "Blue it is.");
+	await harness.api(`/api/runs/${agent.run}`, { method: "PATCH", body: { status: "completed" } });
+	const item = await openItem(agent, "finished");
+	await item.getByRole("button", { name: "Remove it from the inbox" }).click();
+	await item.waitFor({ state: "detached" });
+	await harness.open("/runs");
+	await harness.page.getByRole("link", { name: `Goal ${made}` }).waitFor();
+});
+
 test("a question is answered with one of its options", async () => {
 	const agent = await begin("Ask me.");
 	const item = await openItem(agent, "question");
@@ -182,7 +206,60 @@ test("the first answer wins, and the other tab says so", async () => {
 		await route.continue();
 	});
 	await item.getByRole("button", { name: "Approve once" }).click();
-	await harness.page.getByText("It was already denied: Not in my name.").first().waitFor();
+	await harness.page.getByText("It was already denied over the API: Not in my name.").first().waitFor();
+});
+
+test("the other window hears that the web UI was first, and the agent has its name", async () => {
+	const agent = await begin("Run the tests.");
+	const item = await openItem(agent, "approval");
+	await item.getByRole("link", { name: "agent Worker" }).waitFor();
+	const other = await harness.context.newPage();
+	await other.goto(`/?run=${agent.run}`);
+	const approve = other.getByRole("button", { name: "Approve once" });
+	await approve.waitFor();
+	// This window sends its answer only after the other one has its own.
+	await harness.page.route("**/api/approvals/*/resolve", async (route) => {
+		await approve.click();
+		await untilSaid(agent, "They ran.");
+		await route.continue();
+	});
+	await item.getByRole("button", { name: "Deny", exact: true }).click();
+	await harness.page.getByText("It was already approved in the web UI.").first().waitFor();
+	await harness.page.unroute("**/api/approvals/*/resolve");
+	await other.close();
+	const path = `/api/runs/${agent.run}/events?types=approval.resolved`;
+	const { events } = await harness.api<{ events: { resolution: { by: string } }[] }>(path);
+	expect(events.map(({ resolution }) => resolution.by)).toEqual(["web"]);
+});
+
+test("an answer of the command line is one, here and for whoever asks there again", async () => {
+	const agent = await begin("Run the tests.");
+	const item = await openItem(agent, "approval");
+	const { approvals } = await harness.api<{ approvals: { approval: { approvalId: string } }[] }>(
+		`/api/approvals?runId=${agent.run}`,
+	);
+	const id = approvals[0]?.approval.approvalId ?? "";
+	await harness.cli(["approvals", "deny", id, "--reason", "Too slow"]);
+	await item.waitFor({ state: "detached" });
+	await harness.open(`/runs/${agent.run}/agents/${agent.node}/timeline`);
+	await harness.page.getByText("You denied it on the command line: Too slow").waitFor();
+	const again = await harness.cli(["approvals", "approve", id]).catch((error: Error) => error.message);
+	expect(again).toContain("the approval was denied already on the command line");
+	expect(again).toContain("the reason was: Too slow");
+});
+
+test("w explains an approval, and a dot lists what can be done", async () => {
+	const agent = await begin("Run the tests.");
+	await openItem(agent, "approval");
+	const { page } = harness;
+	await page.keyboard.press("j");
+	await page.keyboard.press("w");
+	await page.getByText("The chain ends at a person.").waitFor();
+	await page.keyboard.press("Escape");
+	await page.getByRole("listitem", { name: /^approval:/ }).focus();
+	await page.keyboard.press(".");
+	await page.getByRole("dialog", { name: /^agent turn/ }).waitFor();
+	await page.keyboard.press("Escape");
 });
 
 test("axe finds nothing serious, wide and narrow, light and dark", async () => {

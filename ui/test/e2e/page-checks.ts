@@ -97,3 +97,13 @@ export function controlsOutOfReach(page: CheckedPage): Promise<string[]> {
 		return [...controls].filter((control) => isShown(control) && !isReachable(control)).map(words);
 	});
 }
+
+/** Cells of tables that are so narrow that their words stand one letter below the other. */
+export function squeezedCells(page: CheckedPage): Promise<string[]> {
+	return page.evaluate(() => {
+		const pixelsMin = 30;
+		const cells = [...document.querySelectorAll<HTMLElement>("td, th")];
+		const isSqueezed = (cell: HTMLElement) => cell.textContent.trim().length > 3 && cell.clientWidth < pixelsMin;
+		return cells.filter(isSqueezed).map((cell) => cell.textContent.trim().slice(0, 60));
+	});
+}

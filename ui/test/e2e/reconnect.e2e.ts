@@ -28,7 +28,7 @@ test("a page of a run goes on where it was, with the text that was typed", async
 	await h.killServer();
 	await page.locator('[data-connection="reconnecting"], [data-connection="stopped"]').waitFor();
 	expect(await send.getAttribute("aria-disabled")).toBe("true");
-	// What is shown stays, as old as it is.
+	// Without a server the page keeps showing its last known state.
 	await page.getByRole("heading", { name: "Survive" }).waitFor();
 
 	await h.startServer();

@@ -7,7 +7,16 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { scriptedConfig } from "./agent-runs.ts";
 import { type Everything, makeEverything } from "./everything.ts";
 import { BINARY, type Harness, startHarness } from "./harness.ts";
-import { axeFaults, controlsOutOfReach, PHONE, sidewaysPixels, untilLoaded, WIDE, ZOOMED } from "./page-checks.ts";
+import {
+	axeFaults,
+	controlsOutOfReach,
+	PHONE,
+	sidewaysPixels,
+	squeezedCells,
+	untilLoaded,
+	WIDE,
+	ZOOMED,
+} from "./page-checks.ts";
 
 const scripts = mkdtempSync(join(tmpdir(), "turnkeep-scripts-"));
 let harness: Harness;
@@ -64,8 +73,28 @@ test.each(Object.entries(AREAS))("%s: opens, fits a phone, and axe finds nothing
 		await untilLoaded(page);
 		expect([name, "on a phone", await axeFaults(page)]).toEqual([name, "on a phone", []]);
 		expect([name, await sidewaysPixels(page)]).toEqual([name, 0]);
+		expect([name, await squeezedCells(page)]).toEqual([name, []]);
 	}
 	expect(harness.consoleErrors).toEqual([]);
+});
+
+test("histories of runs name the agents and runs that they belong to, on a phone too", async () => {
+	for (const viewport of [WIDE, PHONE]) {
+		await harness.page.setViewportSize(viewport);
+		const page = await open("/history");
+		const table = page.getByRole("table", { name: "From runs" });
+		const row = table.getByRole("row").filter({ has: page.getByRole("link", { name: /^agent Printer/ }) });
+		await row.getByRole("link", { name: /^run Read and print orders/ }).waitFor();
+		expect(await table.getByText("turnkeep.node=").count()).toBe(0);
+	}
+});
+
+test("a title names the object, what it belongs to, and how much waits", async () => {
+	await harness.page.setViewportSize(WIDE);
+	const page = await open(everything.screens.changes ?? "");
+	await expect.poll(() => page.title()).toBe("(1) Changes · Read and print orders · Turnkeep");
+	await open(everything.screens["agent timeline"] ?? "");
+	await expect.poll(() => page.title()).toBe("(1) Printer · Read and print orders · Turnkeep");
 });
 
 test.each(Object.entries(AREAS))("%s: at 200 % nothing is out of reach", async (_, area) => {

@@ -61,6 +61,14 @@ test.each(MISSING)("%s says what is missing", async (path) => {
 	expect(harness.consoleErrors.filter(isNotAnswer)).toEqual([]);
 });
 
+test("the words of an empty ledger stand together", async () => {
+	await harness.open("/ledgers/default");
+	const title = await harness.page.getByRole("heading", { name: "No entries yet" }).boundingBox();
+	const command = await harness.page.locator("main pre").boundingBox();
+	expect((command?.y ?? Number.NaN) - (title?.y ?? 0)).toBeLessThan(150);
+	expect(command?.height).toBeLessThan(60);
+});
+
 test("a run's page holds two connections, any other page one, and leaving it closes its own", async () => {
 	const { page } = harness;
 	const { run } = await harness.api<{ run: { id: string } }>("/api/runs", {

@@ -2,7 +2,8 @@
  * An object by its ref: icon, short name, state. Hover or focus shows a card, a click opens it, Alt-click or `w` shows why
  * it is there.
  *
- * A name that is known costs nothing: pass it. Untrusted names are shown safely.
+ * A name that is known costs nothing: pass it. Untrusted names are shown safely. Without one, runs, sessions and agents are
+ * looked up.
  */
 
 import { PreviewCard } from "@base-ui/react/preview-card";
@@ -17,6 +18,7 @@ import { StateWord } from "../StateWord";
 import { RefCard } from "./RefCard";
 import css from "./RefChip.module.css";
 import { REF_ICONS } from "./ref-icon";
+import { useRefName } from "./useRefName";
 import { type RefState, useRefState } from "./useRefState";
 import { explain } from "./why-store";
 
@@ -36,9 +38,10 @@ const NAME_CHARS_MAX = 48;
 export function RefChip({ to, name, state = null, href }: RefChipProps) {
 	const ref = typeof to === "string" ? parseRef(to) : to;
 	const shownState = useRefState(ref) ?? state;
+	const known = useRefName(ref, name);
 	// A newer server may have kinds that this page cannot open.
 	if (ref === null) return <code>{typeof to === "string" && <SafeText text={to} />}</code>;
-	const shown = firstLine(name ?? shortRefName(ref), NAME_CHARS_MAX);
+	const shown = firstLine(known ?? shortRefName(ref), NAME_CHARS_MAX);
 	const onClick = (event: MouseEvent) => {
 		if (!event.altKey || !hasChain(ref)) return;
 		event.preventDefault();
@@ -61,7 +64,7 @@ export function RefChip({ to, name, state = null, href }: RefChipProps) {
 			<PreviewCard.Portal>
 				<PreviewCard.Positioner sideOffset={6} className={css.positioner}>
 					<PreviewCard.Popup className={css.card}>
-						<RefCard to={ref} name={name} />
+						<RefCard to={ref} name={known ?? undefined} />
 					</PreviewCard.Popup>
 				</PreviewCard.Positioner>
 			</PreviewCard.Portal>

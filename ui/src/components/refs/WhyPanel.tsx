@@ -80,9 +80,6 @@ function Link({ link }: { readonly link: Schema<"WhyLink"> }) {
 }
 
 /** Where the chain ends, and why there. */
-function endOf({ chain, complete }: Schema<"Why">): string {
-	if (!complete) return "The chain is longer than what is shown here. Ask again from its last step.";
-	return chain.at(-1)?.kind === "person"
-		? "The chain ends at a person."
-		: "The chain ends here: no cause before this step was recorded.";
+function endOf({ end }: Schema<"Why">): string {
+	return end === undefined ? "The chain ends at a person." : `The chain ends here: ${end}.`;
 }

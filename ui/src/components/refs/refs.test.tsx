@@ -34,6 +34,20 @@ test.each([
 	expect(link.textContent).toContain(word);
 });
 
+test("a chip without a name looks it up", async () => {
+	const runs = [{ id: ID, title: "Fix it", status: "completed", updatedAt: "2026-11-18T14:40:12Z" }];
+	const whole = [{ id: ID, nodes: { [ID]: { id: ID, label: "Frontend", alias: "ui" } } }];
+	answerRequests({ "GET /api/runs?summary=1": { runs }, "GET /api/runs": { runs: whole } });
+	renderInWindow(
+		<>
+			<RefChip to={`run:${ID}`} />
+			<RefChip to={`node:${ID}`} />
+		</>,
+	);
+	await screen.findByRole("link", { name: "run Fix it, completed" });
+	await screen.findByRole("link", { name: "agent Frontend (ui)" });
+});
+
 test("Alt-click asks for the chain instead of opening, where there is one", () => {
 	renderInWindow(
 		<>
@@ -82,10 +96,11 @@ test("a chain that ends early says so, and an unknown ref is an error", async ()
 			ref: "turn:7",
 			complete: true,
 			chain: [{ ref: "turn:7", kind: "turn", summary: "x" }],
+			end: "nothing is recorded about its cause",
 		},
 	});
 	renderInWindow(<WhyChain of="turn:7" />);
-	await screen.findByText(/no cause before this step was recorded/);
+	await screen.findByText("The chain ends here: nothing is recorded about its cause.");
 	renderInWindow(<WhyChain of="turn:8" />);
 	expect((await screen.findByRole("alert")).textContent).toContain("does not exist");
 });

@@ -1,14 +1,14 @@
-/** Histories as a table. On a narrow window columns go: origin, created. */
+/** Histories as a table. On a narrow window columns go: created, then labels where the origin says enough. */
 
 import { paths } from "../../app/paths";
 import { type Column, DataTable } from "../../components/DataTable";
-import { RefChip } from "../../components/refs/RefChip";
 import { Time } from "../../components/Time";
-import { labelWords, originRef } from "../../model/history";
+import { labelWords, originRef, ownLabels } from "../../model/history";
 import { formatCount } from "../../model/quantity";
 import type { Schema } from "../../model/schema";
 import { firstLine, safeText } from "../../model/text-safety";
 import css from "./History.module.css";
+import { OriginChips } from "./OriginChips";
 
 type Context = Schema<"Context">;
 
@@ -20,9 +20,20 @@ export interface HistoriesTableProps {
 }
 
 export function HistoriesTable({ label, contexts, onLabel }: HistoriesTableProps) {
+	const hasOrigins = contexts.some(({ labels }) => originRef(labels) !== null);
+	const hasLabels = !hasOrigins || contexts.some(({ labels }) => Object.keys(ownLabels(labels)).length > 0);
+	const labelColumn: Column<Context> = {
+		id: "labels",
+		header: "Labels",
+		minWidth: 160,
+		grow: 1,
+		...(hasOrigins ? { drop: 2 } : {}),
+		cell: (each) => labelCell(each, onLabel),
+	};
 	const columns: Column<Context>[] = [
-		{ id: "id", header: "History", minWidth: 80, cell: ({ context_id }) => context_id },
-		{ id: "labels", header: "Labels", minWidth: 160, grow: 1, cell: (each) => labelCell(each, onLabel) },
+		{ id: "id", header: "History", minWidth: 70, cell: ({ context_id }) => context_id },
+		...(hasOrigins ? [ORIGIN_COLUMN] : []),
+		...(hasLabels ? [labelColumn] : []),
 		{ id: "turns", header: "Turns", minWidth: 90, align: "end", cell: turnCount },
 		{
 			id: "created",
@@ -33,9 +44,6 @@ export function HistoriesTable({ label, contexts, onLabel }: HistoriesTableProps
 			cell: ({ created_at }) => <Time at={created_at} />,
 		},
 	];
-	if (contexts.some(({ labels }) => originRef(labels) !== null)) {
-		columns.splice(1, 0, { id: "origin", header: "Belongs to", minWidth: 130, drop: 2, cell: originCell });
-	}
 	return (
 		<DataTable
 			label={label}
@@ -43,12 +51,13 @@ export function HistoriesTable({ label, contexts, onLabel }: HistoriesTableProps
 			rows={contexts}
 			rowKey={({ context_id }) => context_id}
 			rowHref={({ context_id }) => paths.history(context_id)}
+			rowRef={({ context_id }) => ({ kind: "context", id: context_id })}
 		/>
 	);
 }
 
 function labelCell({ labels }: Context, onLabel: (label: string) => void) {
-	const words = labelWords(labels);
+	const words = labelWords(ownLabels(labels));
 	if (words.length === 0) return <span className={css.soft}>none</span>;
 	return (
 		<span className={css.tools}>
@@ -67,10 +76,13 @@ function labelCell({ labels }: Context, onLabel: (label: string) => void) {
 	);
 }
 
-function originCell({ labels }: Context) {
-	const ref = originRef(labels);
-	return ref === null ? "" : <RefChip to={ref} name={labels.name} />;
-}
+const ORIGIN_COLUMN: Column<Context> = {
+	id: "origin",
+	header: "Belongs to",
+	minWidth: 170,
+	grow: 1,
+	cell: ({ labels }) => <OriginChips labels={labels} />,
+};
 
 function turnCount({ head_turn_id, head_depth, head_lost }: Context) {
 	if (head_lost) return "head lost";

@@ -2,13 +2,13 @@
 
 import type { UseQueryResult } from "@tanstack/react-query";
 import { Chip } from "../../components/Chip";
-import { RefChip } from "../../components/refs/RefChip";
 import { Time } from "../../components/Time";
-import { labelWords, originRef } from "../../model/history";
+import { labelWords, ownLabels } from "../../model/history";
 import { formatNumberOf } from "../../model/quantity";
 import { safeText } from "../../model/text-safety";
 import css from "./History.module.css";
 import type { Lineage, Related } from "./lineage";
+import { OriginChips } from "./OriginChips";
 
 export interface HistoryLabelsProps {
 	readonly lineage: Lineage;
@@ -17,12 +17,11 @@ export interface HistoryLabelsProps {
 
 export function HistoryLabels({ lineage, related }: HistoryLabelsProps) {
 	const { context } = lineage;
-	const origin = originRef(context.labels);
 	const turns = context.head_turn_id === "0" ? 0 : context.head_depth + 1;
 	return (
 		<div className={css.tools}>
-			{origin !== null && <RefChip to={origin} />}
-			{labelWords(context.labels).map((label) => (
+			<OriginChips labels={context.labels} />
+			{labelWords(ownLabels(context.labels)).map((label) => (
 				<Chip key={label}>{safeText(label)}</Chip>
 			))}
 			<span className={css.soft}>

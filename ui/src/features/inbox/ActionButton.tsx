@@ -8,7 +8,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import type { AttentionItem } from "../../model/attention";
 import { useItemAction } from "./useItemAction";
 
-type PlainAction = "continue" | "resume" | "retry" | "reset";
+type PlainAction = "continue" | "resume" | "retry" | "reset" | "dismiss";
 
 interface ActionWords {
 	readonly verb: string;
@@ -20,7 +20,11 @@ const WORDS: Record<PlainAction, ActionWords> = {
 	resume: { verb: "Resume the run", failed: "The run does not go on." },
 	retry: { verb: "Retry the failed turn", failed: "The turn was not tried again." },
 	reset: { verb: "Start a new session of the agent", failed: "The agent keeps its session." },
+	dismiss: { verb: "Remove it from the inbox", failed: "It stays in the inbox." },
 };
+
+/** The key that presses the button of the focused item. What cannot be taken back has none. */
+const KEYS: Partial<Record<PlainAction, string>> = { continue: "a", resume: "a", retry: "a", dismiss: "d" };
 
 export interface ActionButtonProps {
 	readonly item: AttentionItem;
@@ -34,8 +38,8 @@ export function ActionButton({ item, action }: ActionButtonProps) {
 	return (
 		<>
 			<Button
-				look={action === "reset" ? "plain" : "primary"}
-				{...(action === "reset" ? {} : { "data-key": "a" })}
+				look={action === "reset" || action === "dismiss" ? "plain" : "primary"}
+				data-key={KEYS[action]}
 				blocked={block}
 				isPending={perform.isPending}
 				onClick={() => perform.send()}
@@ -53,6 +57,8 @@ function request(item: AttentionItem, action: PlainAction, key: string): Promise
 		case "continue":
 		case "resume":
 			return answer(api.PATCH("/api/runs/{run_id}", { params: { path: run }, body: { status: "running" } }));
+		case "dismiss":
+			return answer(api.POST("/api/runs/{run_id}/dismiss", { params: { path: run }, headers: idempotent(key) }));
 		case "retry":
 		case "reset":
 			return answer(

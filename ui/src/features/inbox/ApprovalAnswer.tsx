@@ -1,31 +1,22 @@
 /** An approval or a question: what will run, and every way to answer it. */
 
 import { useQuery } from "@tanstack/react-query";
-import { answer, api } from "../../api/http";
-import { keys } from "../../api/keys";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Skeleton } from "../../components/Skeleton";
 import { Time } from "../../components/Time";
-import type { AttentionItem } from "../../model/attention";
+import { type AttentionItem, approvalOf } from "../../model/attention";
 import { similarApprovals } from "../../model/similar-approvals";
+import { approvalsQuery } from "./approvals-query";
 import css from "./Inbox.module.css";
 import { PermissionForm } from "./PermissionForm";
 import { QuestionForm } from "./QuestionForm";
 import { ToolDetail } from "./ToolDetail";
 
-/** All open approvals; the items of the inbox name them by id. */
-function useApprovals() {
-	return useQuery({
-		queryKey: keys.approvals(),
-		queryFn: async ({ signal }) => (await answer(api.GET("/api/approvals", { signal }))).approvals,
-	});
-}
-
 export function ApprovalAnswer({ item }: { readonly item: AttentionItem }) {
-	const { data: approvals, error, refetch } = useApprovals();
+	const { data: approvals, error, refetch } = useQuery(approvalsQuery());
 	if (error !== null) return <ErrorNote error={error} onRetry={() => void refetch()} />;
 	if (approvals === undefined) return <Skeleton lines={2} />;
-	const open = approvals.find(({ approval }) => `approval:${approval.approvalId}` === item.ref);
+	const open = approvalOf(item, approvals);
 	// The two lists are fetched apart, so one may know of the answer before the other.
 	if (open === undefined) return <p className={css.hint}>It has just been answered.</p>;
 	const { approval } = open;
@@ -38,7 +29,7 @@ export function ApprovalAnswer({ item }: { readonly item: AttentionItem }) {
 					Without an answer it is denied <Time at={approval.expiresAt} />.
 				</p>
 			)}
-			<PermissionForm approval={approval} similar={similarApprovals(open, approvals)} />
+			<PermissionForm open={open} similar={similarApprovals(open, approvals)} />
 		</>
 	);
 }

@@ -21,6 +21,7 @@ export function OtherAnswers({ item }: { readonly item: AttentionItem }) {
 				{can("retry") && <ActionButton item={item} action="retry" />}
 				{can("reset") && <ActionButton item={item} action="reset" />}
 				{can("apply") && <Link href={paths.changes(item.runId)}>See the changes and apply them</Link>}
+				{can("dismiss") && <ActionButton item={item} action="dismiss" />}
 				{item.kind === "stall" && <Link href={paths.why(item.runId)}>Why did it stop?</Link>}
 			</div>
 			{can("chat") && <MessageForm item={item} />}

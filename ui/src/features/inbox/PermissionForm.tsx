@@ -7,7 +7,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { Checkbox } from "../../components/Field";
 import { Menu } from "../../components/Menu";
 import { SafeText } from "../../components/SafeText";
-import type { LastingScope } from "../../model/approval-rule";
+import { type LastingScope, lastingScopes } from "../../model/approval-rule";
 import type { Schema } from "../../model/schema";
 import type { OpenApproval } from "../../model/similar-approvals";
 import { DenyForm } from "./DenyForm";
@@ -26,15 +26,19 @@ type Step =
 const BUTTONS: Step = { kind: "buttons" };
 
 export interface PermissionFormProps {
-	readonly approval: Schema<"ApprovalView">;
+	readonly open: OpenApproval;
 	readonly similar: readonly OpenApproval[];
 }
 
-export function PermissionForm({ approval, similar }: PermissionFormProps) {
+export function PermissionForm({ open, similar }: PermissionFormProps) {
+	const { approval } = open;
+	// If the program cannot run other arguments, the form lets the person say what to do instead.
+	const canEdit = open.canEdit !== false;
 	const [step, setStep] = useState<Step>(BUTTONS);
 	const [areSimilarToo, setSimilarToo] = useState(false);
 	const block = useActionBlock();
 	const resolve = useResolve();
+	const scopes = lastingScopes(open);
 	const others = areSimilarToo ? similar.map((other) => other.approval.approvalId) : [];
 	const send = (body: Schema<"ResolveApproval">) => resolve.send([approval.approvalId, ...others], body);
 	const close = () => setStep(BUTTONS);
@@ -67,20 +71,26 @@ export function PermissionForm({ approval, similar }: PermissionFormProps) {
 				>
 					Approve once
 				</Button>
-				<Menu
-					trigger={<Button>Approve for longer</Button>}
-					actions={[
-						{ label: "For this agent…", onSelect: () => setStep({ kind: "scope", scope: "node" }) },
-						{ label: "For this run…", onSelect: () => setStep({ kind: "scope", scope: "run" }) },
-					]}
-				/>
-				<Button data-key="e" onClick={() => setStep({ kind: "edit" })}>
-					Edit…
-				</Button>
+				{scopes.length > 0 && (
+					<Menu
+						trigger={<Button>Approve for longer</Button>}
+						actions={scopes.map((scope) => ({
+							label: scope === "node" ? "For this agent…" : "For this run…",
+							onSelect: () => setStep({ kind: "scope", scope }),
+						}))}
+					/>
+				)}
+				{canEdit && (
+					<Button data-key="e" onClick={() => setStep({ kind: "edit" })}>
+						Edit…
+					</Button>
+				)}
 				<Button data-key="d" blocked={block} isPending={resolve.isPending} onClick={() => send({ status: "denied" })}>
 					Deny
 				</Button>
-				<Button onClick={() => setStep({ kind: "deny" })}>Deny with words…</Button>
+				<Button {...(canEdit ? {} : { "data-key": "e" })} onClick={() => setStep({ kind: "deny" })}>
+					{canEdit ? "Deny with words…" : "Deny with instructions…"}
+				</Button>
 			</div>
 			{step.kind === "scope" && <ScopeForm {...form} scope={step.scope} />}
 			{step.kind === "edit" && <EditForm {...form} />}

@@ -5,7 +5,7 @@ import type { KeyBinding } from "../../components/keys";
 
 const ITEM_KEYS = [
 	{ key: "a", does: "approve, or answer" },
-	{ key: "d", does: "deny" },
+	{ key: "d", does: "deny, or remove from the inbox" },
 	{ key: "e", does: "edit, then approve" },
 ] as const;
 

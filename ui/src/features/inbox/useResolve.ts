@@ -7,8 +7,8 @@ import { idempotent, useFormKey } from "../../api/idempotency";
 import { keys } from "../../api/keys";
 import { announce } from "../../components/announce";
 import { toast } from "../../components/toasts";
+import { earlierAnswer } from "../../model/resolution";
 import type { Schema } from "../../model/schema";
-import { firstLine } from "../../model/text-safety";
 
 export interface Resolve {
 	/** Answers these approvals, one after the other, and stops at the first refusal. */
@@ -17,13 +17,10 @@ export interface Resolve {
 	readonly error: unknown;
 }
 
-/** What somebody else answered before; null if the error says something else. */
-function earlierAnswer(error: unknown): string | null {
+/** What was answered before; null if the error says something else. */
+function earlierAnswerIn(error: unknown): string | null {
 	if (!(error instanceof ApiError) || error.status !== 409) return null;
-	const resolution = error.details.resolution as Partial<Schema<"ResolutionView">> | undefined;
-	if (resolution?.status === undefined) return null;
-	const reason = resolution.reason == null ? "" : `: ${firstLine(resolution.reason)}`;
-	return `Your answer came second. It was already ${resolution.status}${reason}.`;
+	return earlierAnswer((error.details.resolution ?? {}) as Partial<Schema<"ResolutionView">>);
 }
 
 export function useResolve(onDone: () => void = () => undefined): Resolve {
@@ -42,7 +39,7 @@ export function useResolve(onDone: () => void = () => undefined): Resolve {
 			onDone();
 		},
 		onError: (error) => {
-			const earlier = earlierAnswer(error);
+			const earlier = earlierAnswerIn(error);
 			// The item goes as soon as the list is read again, and its own error with it.
 			if (earlier !== null) toast(earlier);
 			form.renewIfRefused(error);

@@ -29,7 +29,8 @@ const OPERATOR: Eyes = { kind: "operator" };
 export default function LedgerSearchScreen({ params: { world } }: ScreenProps<"world">) {
 	const { data: ledger, error: fault, refetch: readLedger } = useQuery(ledgerQuery(world));
 	const [wanted, setEyes] = useEyes();
-	// Nobody's search sees everything, an audit's neither.
+	// Search has no audit view: it searches as one reader, so that an entry hidden from this reader
+	// cannot change the ranking. The operator is the closest reader to an audit.
 	const eyes = wanted.kind === "audit" ? OPERATOR : wanted;
 	const search = readLedgerSearch(useSearch());
 	const { data, error, isLoading, refetch } = useQuery({

@@ -39,6 +39,7 @@ export function LedgersTable({ ledgers, runs }: LedgersTableProps) {
 			rows={ledgers}
 			rowKey={({ world_id }) => world_id}
 			rowHref={({ world_id }) => paths.ledger(world_id)}
+			rowRef={({ world_id }) => ({ kind: "world", name: world_id })}
 		/>
 	);
 }

@@ -44,6 +44,7 @@ export function PeopleTable({ world, people }: PeopleTableProps) {
 			rows={people}
 			rowKey={({ person_id }) => person_id}
 			rowHref={({ person_id }) => paths.person(world, person_id)}
+			rowRef={({ person_id }) => ({ kind: "person", world, id: person_id })}
 		/>
 	);
 }

@@ -33,7 +33,7 @@ export function WriteBox({ world, ledger, eyes, people }: WriteBoxProps) {
 	const submit = (event?: FormEvent) => {
 		event?.preventDefault();
 		if (why !== null || write.isPending) return;
-		// Nobody else chosen is a note to oneself.
+		// An empty list means "only me". The server requires at least one reader, so the author is it.
 		const chosen = readers?.length === 0 && eyes.kind === "person" ? [eyes.person] : readers;
 		write.mutate({ text, readers: chosen }, { onSuccess: ({ kind }) => kind === "written" && clearText() });
 	};

@@ -72,6 +72,7 @@ export function CapturedTurns({ session }: { readonly session: Session }) {
 					rows={data}
 					rowKey={({ turn_id }) => turn_id}
 					rowHref={({ seq }) => paths.capturedTurn(session.session, seq)}
+					rowRef={({ seq }) => ({ kind: "capturedTurn", session: session.session, seq })}
 				/>
 			)}
 		</div>

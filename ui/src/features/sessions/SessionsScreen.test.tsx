@@ -64,3 +64,33 @@ test("a refused capture says what did not happen and why", async () => {
 	screen.getByText("The turn is not kept any more.");
 	expect(await posts[0]?.json()).toEqual({ seq: "3" });
 });
+
+test("a retry sends the key of the first try, and the next capture another one", async () => {
+	connectionStore.setState({ connection: { state: "connected" } });
+	const capture = `POST /v1/sessions/${ID}/capture`;
+	const answers: Record<string, unknown> = {
+		"GET /v1/sessions": SESSIONS,
+		[`GET /v1/sessions/${ID}/turns/3`]: { ...TURN, session: ID, text: "Hi." },
+		[`GET /v1/sessions/${ID}/turns?all=1`]: { session: ID, turns: [TURN] },
+		[capture]: Response.json({ error: { code: "Internal", message: "the broker failed" } }, { status: 500 }),
+	};
+	const { requests } = answerRequests(answers);
+	renderInWindow(<CapturedTurnScreen params={{ session: "review", seq: "3" }} />);
+	await screen.findByText("interrupted");
+	const button = screen.getByRole("button", { name: "Capture" });
+	const press = async () => {
+		const count = requests.length;
+		await userEvent.click(button);
+		await vi.waitFor(() => expect(requests.length).toBe(count + 1));
+		await vi.waitFor(() => expect(button.getAttribute("aria-busy")).not.toBe("true"));
+	};
+	await press();
+	answers[capture] = { turn_id: `${ID}:3`, size: 3 };
+	await press();
+	await press();
+	const posts = requests.filter(({ method }) => method === "POST");
+	const keys = posts.map(({ headers }) => headers.get("idempotency-key"));
+	expect(keys[0]).toMatch(/^ui-[0-9a-f]{32}$/);
+	expect(keys[1]).toBe(keys[0]);
+	expect(keys[2]).not.toBe(keys[0]);
+});

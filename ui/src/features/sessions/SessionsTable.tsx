@@ -57,6 +57,7 @@ export function SessionsTable({ sessions }: { readonly sessions: readonly Sessio
 			rows={sessions}
 			rowKey={({ session }) => session}
 			rowHref={({ session }) => paths.session(session)}
+			rowRef={({ session }) => ({ kind: "session", id: session })}
 		/>
 	);
 }

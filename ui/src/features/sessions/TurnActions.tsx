@@ -28,13 +28,13 @@ export function TurnActions({ session, others, seq, blocked = null }: TurnAction
 	return (
 		<div>
 			<div className={css.row}>
-				<Button blocked={block} isPending={capture.isPending} onClick={() => capture.mutate()}>
+				<Button blocked={block} isPending={capture.isPending} onClick={() => capture.mutate({})}>
 					{`Capture${which}`}
 				</Button>
 				<Button look="primary" blocked={block} onClick={() => setDelivering(true)}>
 					{`Deliver${which}…`}
 				</Button>
-				<Button blocked={block} isPending={keep.isPending} onClick={() => keep.mutate()}>
+				<Button blocked={block} isPending={keep.isPending} onClick={() => keep.mutate({})}>
 					{`Keep${which} in History`}
 				</Button>
 			</div>

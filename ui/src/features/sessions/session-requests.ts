@@ -1,8 +1,9 @@
 /** Requests about wrapped sessions. */
 
 import { queryOptions, useQuery } from "@tanstack/react-query";
-import { ApiError, NoAnswerError } from "../../api/errors";
+import { ApiError } from "../../api/errors";
 import { answer, api, requestJson } from "../../api/http";
+import { idempotent } from "../../api/idempotency";
 import { keys } from "../../api/keys";
 import type { Schema } from "../../model/schema";
 import { type Session, sessionsCalled } from "../../model/session";
@@ -69,24 +70,10 @@ export function useSession(name: string): FoundSession {
 	return { kind: "found", session, others: data.sessions.filter((each) => each !== session) };
 }
 
-/**
- * A POST to a session. These routes know no idempotency keys, so an answer that is lost leaves open whether it was
- * carried out, and the error says so instead of inviting another try.
- */
-export async function postToSession<T>(session: string, verb: SessionVerb, body: object): Promise<T> {
-	try {
-		return await requestJson<T>(`/v1/sessions/${encodeURIComponent(session)}/${verb}`, { method: "POST", body });
-	} catch (error) {
-		if (error instanceof NoAnswerError) throw new Error(UNKNOWN_OUTCOME[verb]);
-		throw error;
-	}
+/** A POST to a session. Sent again with the same key, it is not carried out twice. */
+export function postToSession<T>(session: string, verb: SessionVerb, body: object, key: string): Promise<T> {
+	const path = `/v1/sessions/${encodeURIComponent(session)}/${verb}`;
+	return requestJson<T>(path, { method: "POST", body, headers: idempotent(key) });
 }
 
 export type SessionVerb = "capture" | "paste" | "deliver" | "keep";
-
-const UNKNOWN_OUTCOME: Record<SessionVerb, string> = {
-	capture: "The server did not answer. Capturing again is safe",
-	keep: "The server did not answer. Trying again is safe: a turn is kept once",
-	paste: "The server did not answer. Look at the program before you paste again: it may have the text already",
-	deliver: "The server did not answer. Look at the target before you try again: it may have the text already",
-};

@@ -72,7 +72,7 @@ function SettingList({ settings: { file, settings } }: { readonly settings: Serv
 const COLUMNS: readonly Column<ServerSetting>[] = [
 	{ id: "name", header: "Setting", minWidth: 220, cell: ({ name }) => <code>{name}</code> },
 	{ id: "value", header: "Value", minWidth: 120, grow: 1, cell: (setting) => <SettingValue setting={setting} /> },
-	{ id: "source", header: "From", minWidth: 150, cell: ({ source }) => <SafeText text={source} /> },
+	{ id: "source", header: "From", minWidth: 150, drop: 1, cell: ({ source }) => <SafeText text={source} /> },
 ];
 
 function SettingValue({ setting }: { readonly setting: ServerSetting }) {

@@ -58,6 +58,7 @@ export function TypeList({ types }: { readonly types: readonly TypeSummary[] }) 
 							rows={group.types}
 							rowKey={({ type_id }) => type_id}
 							rowHref={({ type_id }) => paths.system("types", { id: type_id })}
+							rowRef={({ type_id }) => ({ kind: "type", id: type_id, version: null })}
 						/>
 					</section>
 				),

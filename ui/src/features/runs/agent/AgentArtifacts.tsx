@@ -44,6 +44,7 @@ export function AgentArtifacts({ state, node }: { readonly state: RunState; read
 				rows={shown}
 				rowKey={({ id }) => id}
 				rowHref={({ id }) => artifactPath(node, id, kind)}
+				rowRef={({ id }) => ({ kind: "artifact", id })}
 			/>
 			{opened !== null && <ArtifactDrawer artifact={artifact ?? null} id={opened} onClose={() => open(null)} />}
 		</>

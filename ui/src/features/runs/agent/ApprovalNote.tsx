@@ -13,9 +13,9 @@ import { TextField } from "../../../components/Field";
 import { SafeText } from "../../../components/SafeText";
 import { Time } from "../../../components/Time";
 import { useDraft } from "../../../components/useDraft";
+import { resolutionWords } from "../../../model/resolution";
 import type { Schema } from "../../../model/schema";
 import type { AskedApproval } from "../../../model/transcript";
-import { unknownWord } from "../../../model/unknown-word";
 import css from "./Timeline.module.css";
 
 export interface ApprovalNoteProps {
@@ -112,16 +112,3 @@ function Resolved({ resolution }: { readonly resolution: Schema<"ResolutionView"
 }
 
 const SCOPE_WORDS = { once: "", node: " for this agent from now on", run: " for this run from now on" };
-
-function resolutionWords({ status }: Schema<"ResolutionView">): string {
-	switch (status) {
-		case "approved":
-			return "✓ You approved it";
-		case "denied":
-			return "✕ It was denied";
-		case "modified":
-			return "✓ You changed it and approved";
-		default:
-			return unknownWord(status);
-	}
-}

@@ -14,6 +14,7 @@ import { SafeText } from "../../../components/SafeText";
 import { toast } from "../../../components/toasts";
 import { formatNumberOf } from "../../../model/quantity";
 import type { Artifact } from "../../../model/run";
+import type { Schema } from "../../../model/schema";
 import css from "./Diffs.module.css";
 
 interface TurnFilesProps {
@@ -43,7 +44,8 @@ function useTurnFiles(runId: string, turnId: string) {
 		onSuccess({ paths }, { action }) {
 			form.renew();
 			const files = formatNumberOf(paths.length, "file");
-			toast(action === "revert" ? `Reverted ${files}` : `Kept ${files}`);
+			if (paths.length === 0) toast("No file was changed");
+			else toast(action === "revert" ? `Reverted ${files}` : `Kept ${files}`);
 		},
 		onError: form.renewIfRefused,
 	});
@@ -77,7 +79,7 @@ export function TurnFiles({ runId, turnId, diff }: TurnFilesProps) {
 			{act.error !== null && <ErrorNote context={refusal(act.error)} error={act.error} />}
 			{act.data !== undefined && act.variables?.action === "revert" && (
 				<p role="status">
-					Restored as before the turn: <SafeText text={act.data.paths.join(", ")} />
+					<SafeText text={revertWords(act.data)} />
 				</p>
 			)}
 			<ConfirmDialog
@@ -97,6 +99,13 @@ export function TurnFiles({ runId, turnId, diff }: TurnFilesProps) {
 			</ConfirmDialog>
 		</div>
 	);
+}
+
+/** What a revert did: files that it restored, and files that needed nothing. */
+export function revertWords({ paths, already }: Schema<"TurnFilesAnswer">): string {
+	const restored = paths.length === 0 ? [] : [`Restored as before the turn: ${paths.join(", ")}`];
+	const same = already == null || already.length === 0 ? [] : [`Already as before the turn: ${already.join(", ")}`];
+	return [...restored, ...same].join(". ");
 }
 
 /** What did not happen, with the files in the way. */

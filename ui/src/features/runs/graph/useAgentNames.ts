@@ -1,9 +1,9 @@
 /** The names of a run's agents, which change far less often than the agents do. */
 
 import { useMemo } from "react";
+import { labelWithAlias } from "../../../model/agent-name";
 import type { RunState } from "../../../model/run";
 import { inCreationOrder, leaderOf } from "../../../model/run-words";
-import { firstLine } from "../../../model/text-safety";
 import { useRun } from "./run-source";
 
 export interface AgentNames {
@@ -31,13 +31,10 @@ const shapes = new WeakMap<RunState["nodes"], string>();
 function shapeOf({ nodes }: RunState): string {
 	const known = shapes.get(nodes);
 	if (known !== undefined) return known;
-	const names = inCreationOrder(nodes).map(({ id, label, alias }) => [id, nameOf(label, alias ?? null)] as const);
+	const names = inCreationOrder(nodes).map(
+		({ id, label, alias }) => [id, labelWithAlias(label, alias ?? null)] as const,
+	);
 	const shape = JSON.stringify({ names, leader: leaderOf(nodes)?.id ?? null } satisfies Shape);
 	shapes.set(nodes, shape);
 	return shape;
-}
-
-function nameOf(label: string, alias: string | null): string {
-	const shown = firstLine(label, 60);
-	return alias === null || alias.toLowerCase() === shown.toLowerCase() ? shown : `${shown} (${firstLine(alias, 32)})`;
 }

@@ -34,7 +34,14 @@ const COLUMNS: readonly Column<RunSummary>[] = [
 
 export function RunsTable({ runs }: { readonly runs: readonly RunSummary[] }) {
 	return (
-		<DataTable label="Runs" columns={COLUMNS} rows={runs} rowKey={({ id }) => id} rowHref={({ id }) => paths.run(id)} />
+		<DataTable
+			label="Runs"
+			columns={COLUMNS}
+			rows={runs}
+			rowKey={({ id }) => id}
+			rowHref={({ id }) => paths.run(id)}
+			rowRef={({ id }) => ({ kind: "run", id })}
+		/>
 	);
 }
 
