@@ -158,7 +158,7 @@ fn the_session_of_the_readme_runs_as_printed() {
         );
     }
     // The checks of every server with runs.
-    drop(Team::of_server(sandbox, server.unwrap()));
+    drop(Team::of_server(sandbox, Some(server.unwrap())));
 }
 
 #[test]

@@ -58,6 +58,7 @@ interface NewNode {
 	readonly alias: string;
 	readonly label: string;
 	readonly roleTemplate: string;
+	readonly wakeOn?: "any" | "all";
 }
 
 async function makeRun(api: Api, run: Record<string, unknown>, nodes: readonly NewNode[]): Promise<MadeRun> {
@@ -127,7 +128,8 @@ export async function makeShopRun(api: Api, cwd: string): Promise<MadeRun> {
 		api,
 		{ cwd, goal: "Read and print orders\nThe shop needs a parser and a printer.", verify: ["sh check.sh"] },
 		[
-			{ alias: "lead", label: "Lead", roleTemplate: "orchestrator" },
+			// Its script knows both reports together. On a busy machine one may come long after the other.
+			{ alias: "lead", label: "Lead", roleTemplate: "orchestrator", wakeOn: "all" },
 			{ alias: "parser", label: "Parser", roleTemplate: "implementer" },
 			{ alias: "printer", label: "Printer", roleTemplate: "implementer" },
 		],

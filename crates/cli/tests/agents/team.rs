@@ -87,11 +87,7 @@ impl Team {
     pub(crate) fn start_configured(sandbox: Sandbox, config: &str) -> Self {
         fs::write(sandbox.path("config.toml"), config).unwrap();
         fs::create_dir(sandbox.path("work")).unwrap();
-        let mut team = Self {
-            data: sandbox.data(),
-            sandbox,
-            server: None,
-        };
+        let mut team = Self::of_server(sandbox, None);
         team.restart();
         team
     }
@@ -112,10 +108,10 @@ impl Team {
         }
     }
 
-    /// A server that a test has started in its own way.
-    pub(crate) fn of_server(sandbox: Sandbox, server: ServerProcess) -> Self {
+    /// A team whose server runs already, or is not started yet.
+    pub(crate) fn of_server(sandbox: Sandbox, server: Option<ServerProcess>) -> Self {
         Self {
-            server: Some(server),
+            server,
             data: sandbox.data(),
             sandbox,
         }

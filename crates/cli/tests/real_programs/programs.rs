@@ -14,6 +14,10 @@ use crate::sandbox::Sandbox;
 
 /// What differs between the programs, as far as a client can see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each program has these abilities in another combination"
+)]
 pub(crate) struct RealProgram {
     /// The name of the provider and of the command.
     pub(crate) name: &'static str,
