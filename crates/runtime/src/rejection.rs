@@ -46,12 +46,6 @@ pub enum Rejection {
         /// What is possible.
         instead: &'static str,
     },
-    /// No rule may be made of a command that a shell takes apart.
-    #[error(
-        "no rule can be made of a command with ; | & $ ( ) < > a backtick or a line break: approve it \
-         once"
-    )]
-    ChainedCommand,
     /// The run cannot go from its status to the wanted one.
     #[error("a run that is {from} cannot become {to}")]
     IllegalMove {

@@ -1,9 +1,9 @@
 /**
  * What a wider answer to an approval would also allow, in plain words.
  *
- * The server makes the rule (`crates/runtime/src/approval.rs`); this says beforehand what it will be. Approving
- * `npm test` for the run allows later commands that begin with these words, and never one that contains a shell
- * metacharacter. A command that contains one, such as `npm test && git push`, makes no rule.
+ * The server makes the rule (`crates/runtime/src/approval.rs`); this says beforehand what it will be. A command counts up to
+ * its first shell metacharacter: approving `npm test && git push` for the run allows later commands that begin with
+ * `npm test`, and never one that contains a metacharacter.
  */
 
 import type { Schema } from "./schema";
@@ -37,8 +37,8 @@ export function pathOf(args: unknown): string | null {
 export function futureRule(args: unknown): FutureRule {
 	const command = commandOf(args);
 	if (command !== null) {
-		const prefix = command.trim();
-		return prefix === "" || SHELL_METACHARACTERS.test(prefix) ? { kind: "none" } : { kind: "command", prefix };
+		const prefix = (command.split(SHELL_METACHARACTERS)[0] ?? "").trim();
+		return prefix === "" ? { kind: "none" } : { kind: "command", prefix };
 	}
 	const path = pathOf(args);
 	return path === null ? { kind: "none" } : { kind: "path", path };

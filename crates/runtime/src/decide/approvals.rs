@@ -438,10 +438,6 @@ fn check_scope(approval: &Approval, resolution: &Resolution) -> Result<(), Rejec
     if !is_lasting || lasting_matcher(approval, resolution).is_some() {
         return Ok(());
     }
-    // Nor may the program remember it: it might take a different chain for the same command.
-    if approval::is_chained(allowed_args(approval, resolution)) {
-        return Err(Rejection::ChainedCommand);
-    }
     // The program's own memory is that of one node, and it remembers the call that it asked about.
     let can_remember = matches!(
         approval.subject,

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use turnkeep_journal::{MemoryStorage, Storage};
-use turnkeep_server::{Running, ServeError, ServerConfig, UiFiles, serve};
+use turnkeep_server::{Auth, Running, ServeError, ServerConfig, Token, UiFiles, serve};
 use turnkeep_store::{Options, Store};
 use turnkeep_types::{ManualClock, Timestamp};
 
@@ -22,6 +22,8 @@ pub(crate) struct Server {
     pub(crate) store: Store,
     #[allow(dead_code, reason = "not every group of tests moves the clock")]
     pub(crate) clock: Arc<ManualClock>,
+    /// `None` if the server requires none.
+    owner_token: Option<Token>,
 }
 
 #[allow(dead_code, reason = "not every group of tests needs all of it")]
@@ -60,11 +62,16 @@ impl Server {
             ..ServerConfig::default()
         };
         change(&mut config);
+        let owner_token = match &config.auth {
+            Auth::Token(token) => Some(token.clone()),
+            Auth::Off(_) => None,
+        };
         match serve(config, store.clone(), clock.clone()).await {
             Ok(running) => Ok(Self {
                 running,
                 store,
                 clock,
+                owner_token,
             }),
             Err(error) => {
                 close(store).await;
@@ -79,6 +86,12 @@ impl Server {
 
     pub(crate) fn http_addr(&self) -> SocketAddr {
         self.running.http_addr()
+    }
+
+    /// The header that makes a request the owner's, with its line break. Empty if none is needed.
+    pub(super) fn owner_header(&self) -> String {
+        let header = |token: &Token| format!("Authorization: Bearer {}\r\n", token.reveal());
+        self.owner_token.as_ref().map(header).unwrap_or_default()
     }
 
     /// Stops the server, after the checks of its runs.

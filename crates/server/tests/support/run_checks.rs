@@ -86,7 +86,9 @@ async fn read_events(server: &Server, run: &str) -> Vec<Value> {
 async fn read(server: &Server, path: &str) -> Option<Value> {
     let address = server.http_addr();
     let mut stream = TcpStream::connect(address).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let owner = server.owner_header();
+    let request =
+        format!("GET {path} HTTP/1.1\r\nHost: {address}\r\n{owner}Connection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();

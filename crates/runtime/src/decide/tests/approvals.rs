@@ -1,6 +1,7 @@
 //! Decisions that wait for a person.
 
 use super::*;
+use crate::approval::RuleMatcher;
 
 #[test]
 fn an_approval_blocks_its_node_until_the_first_answer() {
@@ -215,35 +216,25 @@ fn a_scope_that_nothing_could_keep_is_refused_and_the_approval_stays_open() {
 }
 
 #[test]
-fn a_command_that_a_shell_takes_apart_is_allowed_once_or_not_at_all() {
+fn a_chained_command_makes_a_rule_of_its_beginning_and_a_denied_one_makes_none() {
     let mut scenario = Scenario::begin(settings());
     let node = scenario.add("a", "implementer");
     scenario.chat("a", "Go");
-    for can_allow_always in [false, true] {
-        let permission = Permission {
-            node,
-            turn: scenario.turn(node).unwrap(),
-            tool_name: "command".to_owned(),
-            args: json!({"cmd": "npm test && git push"}),
-            provider_id: None,
-            context: "runs it".to_owned(),
-            can_allow_always,
-        };
-        let asked = scenario.take(|run, around| ask_permission(run, around, permission));
-        let Ok(PermissionAnswer::Waits(approval)) = asked else {
+    let mut check = |verdict: Verdict, expect: &[RuleMatcher]| {
+        let asked = ask(&mut scenario, node, "npm test && git push");
+        let PermissionAnswer::Waits(approval) = asked else {
             panic!("no rule allows it");
         };
         let open = &scenario.run.live.approvals[&approval];
-        assert_eq!(possible_scopes(open), [Scope::Once]);
-        for scope in [Scope::Node, Scope::Run] {
-            let refused = answer(&mut scenario, approval, Verdict::Approved, scope);
-            assert_eq!(refused, Err(Rejection::ChainedCommand), "{scope}");
-        }
-        assert!(scenario.run.live.approvals.contains_key(&approval));
-        // A denial makes no rule, whatever its scope is.
-        answer(&mut scenario, approval, Verdict::Denied, Scope::Run).unwrap();
-    }
-    assert_eq!(scenario.run.live.rules, []);
+        assert_eq!(possible_scopes(open), Scope::ALL);
+        answer(&mut scenario, approval, verdict, Scope::Run).unwrap();
+        let rules = scenario.run.live.rules.iter();
+        let made: Vec<RuleMatcher> = rules.map(|rule| rule.matcher.clone()).collect();
+        assert_eq!(made, expect);
+    };
+    check(Verdict::Denied, &[]);
+    let beginning = RuleMatcher::CommandPrefix("npm test".to_owned());
+    check(Verdict::Approved, &[beginning]);
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl From<Rejection> for ApiError {
             Rejection::CannotModify(program) => {
                 error(ErrorCode::Unprocessable).with("program", program)
             }
-            Rejection::NoRulePossible { .. } | Rejection::ChainedCommand => {
+            Rejection::NoRulePossible { .. } => {
                 error(ErrorCode::Unprocessable).with("path", "scope")
             }
             Rejection::IllegalMove { from, to } => error(ErrorCode::Conflict)
