@@ -36,7 +36,7 @@ fn check_quick_run(command: &[&str], rows_expected: usize) -> Value {
 
 #[test]
 fn a_quick_run_fills_the_whole_table_and_leaves_nothing_behind() {
-    check_quick_run(&["bench"], 22);
+    check_quick_run(&["bench"], 23);
 }
 
 #[test]
