@@ -16,7 +16,7 @@
 //!
 //! The protocol has no whole messages, only chunks, which the machine puts together. A
 //! loaded session repeats its past as updates before it is ready; those are ignored. Gemini CLI
-//! repeats the past only after it has said that the session is ready ([`Past`]).
+//! begins before it says that the session is ready, and goes on afterwards ([`Past`]).
 //!
 //! An agent that takes no MCP server over HTTP calls tools by lines of its messages
 //! ([`crate::tool_line`]); the results are the next prompt.
@@ -60,7 +60,7 @@ enum Purpose {
 enum Past {
     /// They do not, or no more.
     Over,
-    /// The agent has repeated nothing before it was ready, so it may do so now.
+    /// The agent has repeated nothing yet, so it may do so now.
     Possible,
     /// They do. The past begins with a message of the user and ends with the list of commands.
     Repeated,

@@ -95,13 +95,12 @@ impl Acp {
                 self.open_session(session_id, params);
                 RPC.respond(id, &self.session_json(), out);
             }
-            // The real programs replay the history here; a script has none.
             "session/load" | "session/resume" => {
                 let session_id = text_of(params, "sessionId")
                     .ok_or_else(no_session)?
                     .to_owned();
                 self.open_session(session_id, params);
-                RPC.respond(id, &self.session_json(), out);
+                self.restore_session(id, out);
             }
             "session/set_mode" => {
                 self.check_session(params)?;
@@ -119,6 +118,20 @@ impl Acp {
             }
         }
         Ok(None)
+    }
+
+    /// A script has no past, so it makes one up, and shows it as the real program does: Gemini CLI
+    /// begins before its response and goes on after it, the other one shows nothing.
+    fn restore_session(&mut self, id: &Value, out: &mut Outbox) {
+        if self.program == AcpProgram::OpenCode {
+            return RPC.respond(id, &self.session_json(), out);
+        }
+        self.push_chunk("user_message_chunk", "An earlier question.", out);
+        RPC.respond(id, &self.session_json(), out);
+        self.push_chunk("agent_message_chunk", "An earlier answer.", out);
+        let commands = json!({"sessionUpdate": "available_commands_update",
+            "availableCommands": []});
+        self.push_update(&commands, out);
     }
 
     fn introduction(&self) -> Value {

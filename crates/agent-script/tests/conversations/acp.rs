@@ -127,6 +127,10 @@ fn a_session_is_loaded_by_its_id() {
     agent.request("initialize", &json!({"protocolVersion": 1}));
     let params = json!({"sessionId": "s-9", "cwd": workplace.path(), "mcpServers": []});
     assert!(agent.request("session/load", &params)["result"].is_object());
+    // The rest of the past comes after the response.
+    let kinds =
+        [agent.read(), agent.read()].map(|past| past["params"]["update"]["sessionUpdate"].clone());
+    assert_eq!(kinds, ["agent_message_chunk", "available_commands_update"]);
     assert_eq!(stop_reason(&play(&mut agent, "s-9", "go")), "end_turn");
 }
 

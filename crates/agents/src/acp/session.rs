@@ -34,10 +34,16 @@ pub(super) enum SessionStage {
 
 /// What the agent says that it can do.
 #[derive(Debug, Clone, Copy)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "agents have these abilities in every combination"
+)]
 pub(super) struct Capabilities {
     pub(super) load: bool,
     pub(super) resume: bool,
     pub(super) http_mcp: bool,
+    /// Whether a loaded session may go on to repeat its past after it is ready.
+    pub(super) repeats_past_late: bool,
 }
 
 impl Acp {
@@ -67,6 +73,7 @@ impl Acp {
             load: flag_at(&abilities, "/loadSession"),
             resume: resume.is_some_and(Value::is_object),
             http_mcp: flag_at(&abilities, "/mcpCapabilities/http"),
+            repeats_past_late: text_at(result, "/agentInfo/name") == Some("gemini-cli"),
         };
         self.capabilities = Some(capabilities);
         self.open_session(capabilities);

@@ -31,8 +31,7 @@ impl Acp {
     /// Whether an update replays the conversation from before the session was loaded.
     fn is_about_past(&mut self, kind: &str, params: &Value) -> bool {
         if !self.is_about_session(params) {
-            // An agent that repeats the past before it is ready is done with it then.
-            self.past = Past::Over;
+            self.notice_early_past(kind);
             return false;
         }
         let is_past = match (self.past, kind) {
@@ -46,6 +45,20 @@ impl Acp {
             Past::Over
         };
         is_past
+    }
+
+    /// Takes an update that comes before the session is ready. Most agents are done with the past when
+    /// they are ready.
+    fn notice_early_past(&mut self, kind: &str) {
+        let goes_on = self
+            .capabilities
+            .is_some_and(|known| known.repeats_past_late);
+        self.past = match (self.past, kind) {
+            (Past::Possible | Past::Repeated, "available_commands_update") => Past::Over,
+            (Past::Possible, "user_message_chunk") if goes_on => Past::Repeated,
+            (past, _) if goes_on => past,
+            _ => Past::Over,
+        };
     }
 
     fn receive_chunk(&mut self, kind: TextKind, update: &Value) {

@@ -252,6 +252,36 @@ fn a_past_that_comes_after_the_session_is_ready_is_no_answer() {
     );
 }
 
+/// Gemini CLI does not wait until it has repeated the past: some of it comes before the response, and
+/// nobody knows how much.
+#[test]
+fn a_past_around_the_response_is_no_answer() {
+    let past = [
+        chunk("user_message_chunk", None, "an old question"),
+        chunk("agent_message_chunk", None, "an old answer"),
+        chunk("user_message_chunk", None, "another question"),
+        chunk("agent_message_chunk", None, "another answer"),
+        update(json!({"sessionUpdate": "available_commands_update"})),
+    ];
+    for early in 0..=past.len() {
+        let mut agent = Conversation::new(Acp::new());
+        agent.request(resumed("s"));
+        agent.send("hello");
+        let mut initialized = capable();
+        initialized["result"]["agentInfo"] = json!({"name": "gemini-cli"});
+        agent.prints(initialized);
+        for update in &past[..early] {
+            assert_eq!(agent.prints(update.clone()), [""; 0], "{early}");
+        }
+        agent.prints(json!({"id": 2, "result": {}}));
+        for update in &past[early..] {
+            assert_eq!(agent.prints(update.clone()), [""; 0], "{early}");
+        }
+        let answer = chunk("agent_message_chunk", None, "new");
+        assert_eq!(agent.prints(answer), [r#"delta "new""#], "{early}");
+    }
+}
+
 #[test]
 fn stop_reasons_and_errors_end_a_turn_by_their_kind() {
     let rows = [
